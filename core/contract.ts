@@ -1,0 +1,126 @@
+/**
+ * The words that pass in and out of a listener's flow machine, in the vocabulary of the seeds (spec §1.9, §2). Data only.
+ * The order of outputs is part of the contract: one first-in first-out queue carries all kinds.
+ */
+import type { Address } from './address.ts';
+import type { FlowId } from './brand.ts';
+import type { Hash64 } from './hash.ts';
+import { seconds, type Duration, type Instant } from './time.ts';
+
+/** One server that datagrams may go to. Identity for hashing and removal is the address (spec §1.6). */
+export interface Backend {
+  readonly id: string;
+  readonly address: Address;
+  /** 0 to 255 from a file, default 100. Below 1 counts as 1 under HRW and Maglev; RANDOM uses it raw. */
+  readonly weight: number;
+  /** Used only when no other backend is eligible. */
+  readonly backup: boolean;
+}
+
+/** What the core needs to know of a cluster (spec §1.7). A flow keeps the one it was admitted under. */
+export interface ClusterConfig {
+  /** Name of the cluster; empty means that the listener leads nowhere. */
+  readonly cluster: string;
+  /** Whether the source port takes part in choosing a backend. Never part of the flow key. */
+  readonly affinityWithPort: boolean;
+  /** Close after this many backend datagrams; 0 = unlimited. */
+  readonly responses: number;
+  /** Close after this many client datagrams; 0 = unlimited. */
+  readonly requests: number;
+  /** Idle time granted by a client datagram. */
+  readonly frontTimeout: Duration;
+  /** Idle time granted by a backend datagram. */
+  readonly backTimeout: Duration;
+  readonly sendProxyProtocol: boolean;
+  /** False: only the first datagram of a flow carries the header. */
+  readonly proxyProtocolEveryDatagram: boolean;
+  /** Live flows per client address; 0 = unlimited. */
+  readonly maxFlowsPerIp: number;
+  /** Live flows per client subnet; 0 = unlimited. */
+  readonly maxFlowsPerSubnet: number;
+  /** Length of a subnet prefix in bits, IPv4 0 to 32 and IPv6 0 to 128. */
+  readonly subnetPrefixIpv4: number;
+  readonly subnetPrefixIpv6: number;
+}
+
+/** A selection view: lent for one call, never kept. */
+export interface BackendSource {
+  /** The backend for a new flow with this affinity key, or undefined when none can serve. */
+  select(key: Hash64, now: Instant): Backend | undefined;
+}
+
+export type ConfigEvent =
+  | { readonly kind: 'SetCluster'; readonly config: ClusterConfig }
+  | { readonly kind: 'SetMaxFlows'; readonly count: number }
+  | { readonly kind: 'SetMaxRxDatagramSize'; readonly bytes: number }
+  | { readonly kind: 'Drain' };
+
+export type ManagerInput =
+  | {
+      readonly kind: 'ClientDatagram';
+      readonly src: Address;
+      /** The address the client sent to, where the driver knows it; part of the flow key on a wildcard listener. */
+      readonly local?: Address | undefined;
+      readonly payload: Uint8Array;
+      readonly backends: BackendSource;
+    }
+  | { readonly kind: 'BackendDatagram'; readonly flow: FlowId; readonly payload: Uint8Array }
+  | { readonly kind: 'Config'; readonly event: ConfigEvent };
+
+/** Why a datagram was not forwarded (spec §2.12). One drop is one event, counted once. */
+export type DropReason = 'Truncated' | 'NoBackend' | 'Invalid' | 'Shed' | 'UnknownFlow';
+
+export type CloseReason = 'Idle' | 'ResponsesReached' | 'RequestsReached' | 'Drain' | 'Aborted';
+
+export type MetricEvent =
+  | { readonly kind: 'FlowCreated' }
+  | { readonly kind: 'FlowEvicted' }
+  | { readonly kind: 'FlowShed' }
+  | { readonly kind: 'FlowShedSourceLimit' }
+  /** Payload bytes, the PROXY header not included. */
+  | { readonly kind: 'DatagramIn'; readonly bytes: number }
+  | { readonly kind: 'DatagramOut'; readonly bytes: number };
+
+export type Output =
+  | { readonly kind: 'OpenUpstream'; readonly flow: FlowId; readonly backend: Backend }
+  | {
+      readonly kind: 'SendToBackend';
+      readonly flow: FlowId;
+      readonly dst: Address;
+      /** A PROXY protocol header to put before the payload in the same datagram. Never written to again. */
+      readonly prefix: Uint8Array | undefined;
+      /** Borrowed: valid until the turn's flush. */
+      readonly payload: Uint8Array;
+    }
+  | {
+      readonly kind: 'SendToClient';
+      readonly flow: FlowId;
+      readonly dst: Address;
+      /** The address to answer from, on a wildcard listener whose driver knows it. */
+      readonly from: Address | undefined;
+      /** Borrowed: valid until the turn's flush. */
+      readonly payload: Uint8Array;
+    }
+  | { readonly kind: 'ArmTimer'; readonly at: Instant }
+  | { readonly kind: 'Metric'; readonly event: MetricEvent }
+  | { readonly kind: 'CloseFlow'; readonly flow: FlowId; readonly reason: CloseReason }
+  | { readonly kind: 'Drop'; readonly reason: DropReason };
+
+/** The largest payload a UDP datagram can carry over IPv4 (RFC 768, RFC 791). */
+export const DATAGRAM_BYTES_MAX = 65_507;
+
+/** What a flow machine does before it was given a cluster (spec §1.7). */
+export const NO_CLUSTER: ClusterConfig = {
+  cluster: '',
+  affinityWithPort: false,
+  responses: 0,
+  requests: 0,
+  frontTimeout: seconds(30),
+  backTimeout: seconds(30),
+  sendProxyProtocol: false,
+  proxyProtocolEveryDatagram: false,
+  maxFlowsPerIp: 0,
+  maxFlowsPerSubnet: 0,
+  subnetPrefixIpv4: 24,
+  subnetPrefixIpv6: 64,
+};

@@ -1,0 +1,82 @@
+/**
+ * The seam between the core and the world. node:dgram, batched system calls, the simulated operating system and a recorder
+ * all stand behind these calls. `ports.laws.ts` says what every driver must keep.
+ */
+import type { Address } from './address.ts';
+import type { ListenerId, SocketId } from './brand.ts';
+import type { Instant } from './time.ts';
+
+/** What a driver can do: data to report, never an `if` in the core. */
+export interface DriverCapabilities {
+  readonly name: string;
+  /** Datagrams that one system call can carry. */
+  readonly batch: number;
+  /** Whether arrivals say which local address they were sent to. */
+  readonly localAddress: boolean;
+}
+
+/** Failures by the name the operating system gives them (`EMFILE`, `EADDRNOTAVAIL`, …). */
+export type Errno = string;
+
+/** The outcome of an open: undefined when it worked. */
+export type Opened = Errno | undefined;
+
+/** A datagram that a flush could not hand to the kernel. Its payload is lent again, for the call. */
+export interface SendFailed {
+  readonly to:
+    { readonly socket: SocketId } | { readonly listener: ListenerId; readonly dst: Address };
+  /** `blocked`: the socket had no room (EAGAIN). `error`: the kernel refused it for good. */
+  readonly cause: 'blocked' | 'error';
+  readonly errno: Errno;
+  readonly payload: Uint8Array;
+}
+
+/**
+ * What the outside supplies. Calls are synchronous and return facts; failures that show later come back through
+ * `Arrivals`. Payloads and headers are borrowed until the next `flush`.
+ */
+export interface Ports {
+  readonly capabilities: DriverCapabilities;
+  /** Monotonic. The pump reads it once a turn. */
+  now(): Instant;
+  /** `ipv6Only` keeps IPv4 off a listener on `::`. */
+  openListener(listener: ListenerId, address: Address, ipv6Only: boolean): Opened;
+  closeListener(listener: ListenerId): void;
+  /** Opens a socket connected to `backend`. A failure leaves nothing open. */
+  openUpstream(socket: SocketId, backend: Address): Opened;
+  closeUpstream(socket: SocketId): void;
+  /**
+   * `header` and `payload` leave as one datagram. A send that meets a refusal left over from an earlier one (a stale
+   * ECONNREFUSED) is tried once more before it counts as failed: that datagram was never sent.
+   */
+  sendToBackend(socket: SocketId, header: Uint8Array | undefined, payload: Uint8Array): void;
+  sendToClient(
+    listener: ListenerId,
+    dst: Address,
+    from: Address | undefined,
+    payload: Uint8Array,
+  ): void;
+  /** Hands everything to the kernel; reports what did not go, per socket in send order as an unbroken tail. */
+  flush(report: (failure: SendFailed) => void): void;
+  /** One timer for everything; undefined disarms it. May fire early: the core looks at the time itself. */
+  wakeAt(at: Instant | undefined): void;
+}
+
+/** What a driver pushes into the pump. A turn ends with `endTurn`; arrivals begin one by themselves. */
+export interface Arrivals {
+  /** `payload` is lent until this turn's flush; its length is the datagram's true length. `src` is never IPv4-mapped. */
+  clientDatagram(
+    listener: ListenerId,
+    src: Address,
+    local: Address | undefined,
+    payload: Uint8Array,
+  ): void;
+  backendDatagram(socket: SocketId, payload: Uint8Array): void;
+  /** The peer of a connected socket refused an earlier datagram (ICMP port unreachable). A hint, never a reason to close. */
+  refused(socket: SocketId): void;
+  /** A send that the flush had accepted failed after all. */
+  lateSendFailure(errno: Errno): void;
+  /** The timer fired. */
+  timer(): void;
+  endTurn(): void;
+}
