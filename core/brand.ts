@@ -12,7 +12,10 @@ export type Brand<T, Name extends string> = T & { readonly [brand]: Name };
 /** Slot of a live flow within one listener. Reused after close, so never a key for anything that outlives the flow. */
 export type FlowId = Brand<number, 'FlowId'>;
 
-/** A connected upstream socket. Counts up from 1 and is never reused in a process. */
+/**
+ * A connected upstream socket: a serial number that counts up from 1 and is never reused in a process, and the listener it
+ * serves, so that whatever is heard of a socket can be counted after it has closed.
+ */
 export type SocketId = Brand<number, 'SocketId'>;
 
 /** A listener of one configuration: its place in the list of listeners, from 0. */
@@ -22,11 +25,29 @@ export function flowId(slot: number): FlowId {
   return slot as FlowId;
 }
 
-export function socketId(serial: number): SocketId {
-  return serial as SocketId;
+/** Listeners of one process: socket ids carry the listener's number. */
+export const LISTENERS_MAX = 1_024;
+
+/** The socket with this serial number, at most 2^43, of this listener. */
+export function socketId(serial: number, listener: ListenerId): SocketId {
+  return (serial * LISTENERS_MAX + listener) as SocketId;
+}
+
+/** A socket id that was stored as a plain number. */
+export function knownSocket(stored: number): SocketId {
+  return stored as SocketId;
+}
+
+export function listenerOf(socket: SocketId): ListenerId {
+  return (socket % LISTENERS_MAX) as ListenerId;
+}
+
+/** The serial number of a socket, modulo 2^32. */
+export function serialOf(socket: number): number {
+  return (socket / LISTENERS_MAX) >>> 0;
 }
 
 export function listenerId(index: number): ListenerId {
-  assert(Number.isSafeInteger(index) && index >= 0, 'a listener id is a natural number');
+  assert(index >= 0 && index < LISTENERS_MAX, 'there is a bound on listeners');
   return index as ListenerId;
 }

@@ -21,14 +21,13 @@ export type Errno = string;
 /** The outcome of an open: undefined when it worked. */
 export type Opened = Errno | undefined;
 
-/** A datagram that a flush could not hand to the kernel. Its payload is lent again, for the call. */
+/** A datagram that a flush could not hand to the kernel. */
 export interface SendFailed {
-  readonly to:
-    { readonly socket: SocketId } | { readonly listener: ListenerId; readonly dst: Address };
+  readonly direction: 'to-backend' | 'to-client';
+  readonly listener: ListenerId;
   /** `blocked`: the socket had no room (EAGAIN). `error`: the kernel refused it for good. */
   readonly cause: 'blocked' | 'error';
   readonly errno: Errno;
-  readonly payload: Uint8Array;
 }
 
 /**
@@ -41,6 +40,7 @@ export interface Ports {
   now(): Instant;
   /** `ipv6Only` keeps IPv4 off a listener on `::`. */
   openListener(listener: ListenerId, address: Address, ipv6Only: boolean): Opened;
+  /** Closing what is not open does nothing, here and below: an open may have failed. */
   closeListener(listener: ListenerId): void;
   /** Opens a socket connected to `backend`. A failure leaves nothing open. */
   openUpstream(socket: SocketId, backend: Address): Opened;
@@ -74,8 +74,8 @@ export interface Arrivals {
   backendDatagram(socket: SocketId, payload: Uint8Array): void;
   /** The peer of a connected socket refused an earlier datagram (ICMP port unreachable). A hint, never a reason to close. */
   refused(socket: SocketId): void;
-  /** A send that the flush had accepted failed after all. */
-  lateSendFailure(errno: Errno): void;
+  /** A send that an earlier flush had accepted failed after all. */
+  lateSendFailure(listener: ListenerId, errno: Errno): void;
   /** The timer fired. */
   timer(): void;
   endTurn(): void;

@@ -1,0 +1,88 @@
+/** The clusters of a data plane: their settings, and the backends that new flows are given. */
+import { present } from './assert.ts';
+import { BackendSet } from './balancing/backend-set.ts';
+import type { ClusterSettings, ListenerConfig } from './config.ts';
+import { NO_CLUSTER, type BackendSource, type ClusterConfig } from './contract.ts';
+import type { Hash64 } from './hash.ts';
+import type { Random } from './random.ts';
+
+export interface Cluster {
+  /** Its place in the order of arrival; never another cluster's. */
+  readonly number: number;
+  readonly settings: ClusterSettings;
+  readonly backends: BackendSet;
+}
+
+const NOBODY: BackendSource = { select: () => undefined };
+
+export class Clusters {
+  private readonly placementSeed: Hash64;
+  private readonly random: Random;
+  private readonly list: Cluster[] = [];
+  private readonly byName = new Map<string, Cluster>();
+  private counting = false;
+
+  constructor(placementSeed: Hash64, random: Random) {
+    this.placementSeed = placementSeed;
+    this.random = random;
+  }
+
+  /** A new cluster, or new settings for the one of this name; its policy starts afresh, its backends keep their load. */
+  set(settings: ClusterSettings): void {
+    const { loadBalancing, loadMetric, backends } = settings;
+    const known = this.byName.get(settings.cluster);
+    if (known === undefined) {
+      const { placementSeed, random } = this;
+      const set = new BackendSet({ loadBalancing, loadMetric, random, placementSeed, backends });
+      this.place({ number: this.list.length, settings, backends: set });
+    } else {
+      known.backends.setPolicy(loadBalancing, loadMetric);
+      known.backends.setBackends(backends);
+      this.place({ ...known, settings });
+    }
+    this.counting = this.list.some((cluster) => cluster.settings.loadMetric === 'REQUESTS');
+  }
+
+  /** Whether any cluster compares backends by datagrams forwarded: else nobody need count them. */
+  get countRequests(): boolean {
+    return this.counting;
+  }
+
+  at(number: number): Cluster {
+    return present(this.list[number], 'clusters keep their numbers');
+  }
+
+  /** The cluster this listener leads to, once there is one of that name. */
+  of(listener: ListenerConfig): Cluster | undefined {
+    return listener.cluster === undefined ? undefined : this.byName.get(listener.cluster);
+  }
+
+  sourceOf(listener: ListenerConfig): BackendSource {
+    return this.of(listener)?.backends ?? NOBODY;
+  }
+
+  /** What a flow machine must know: timeouts from its listener, the rest from its cluster (spec §1.7). */
+  configFor(listener: ListenerConfig): ClusterConfig {
+    const { frontTimeout, backTimeout } = listener;
+    const settings = this.of(listener)?.settings ?? NO_CLUSTER;
+    return {
+      cluster: settings.cluster,
+      affinityWithPort: settings.affinityWithPort,
+      responses: settings.responses,
+      requests: settings.requests,
+      frontTimeout,
+      backTimeout,
+      sendProxyProtocol: settings.sendProxyProtocol,
+      proxyProtocolEveryDatagram: settings.proxyProtocolEveryDatagram,
+      maxFlowsPerIp: settings.maxFlowsPerIp,
+      maxFlowsPerSubnet: settings.maxFlowsPerSubnet,
+      subnetPrefixIpv4: settings.subnetPrefixIpv4,
+      subnetPrefixIpv6: settings.subnetPrefixIpv6,
+    };
+  }
+
+  private place(cluster: Cluster): void {
+    this.list[cluster.number] = cluster;
+    this.byName.set(cluster.settings.cluster, cluster);
+  }
+}

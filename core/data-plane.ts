@@ -1,0 +1,393 @@
+/**
+ * One data plane: all listeners with their flow machines, the clusters they lead to and the upstream sockets of their flows.
+ * Directives go in, reports come out (law 9); whatever a worker decides is decided here, whatever it does is an output.
+ */
+import { isUnspecified, type Address } from './address.ts';
+import { assert, assertNever, present } from './assert.ts';
+import {
+  flowId,
+  knownSocket,
+  listenerOf,
+  socketId,
+  type FlowId,
+  type ListenerId,
+  type SocketId,
+} from './brand.ts';
+import { Clusters } from './clusters.ts';
+import type { ClusterSettings, ListenerConfig } from './config.ts';
+import type { Backend, Output } from './contract.ts';
+import type { GeneratedDirective, Report } from './directives.ts';
+import type { Hash64 } from './hash.ts';
+import type { TableSeed } from './keyed-hash.ts';
+import { UdpManager } from './manager.ts';
+import { foldOutput, newCounters, type ListenerCounters } from './metrics.ts';
+import { OutputQueue } from './output-queue.ts';
+import type { PlaneInput, PlaneOutput, Wake } from './plane-contract.ts';
+import type { Errno, SendFailed } from './ports.ts';
+import { createRandom } from './random.ts';
+import { Registry } from './registry.ts';
+import type { Instant } from './time.ts';
+import { UpstreamTable } from './upstream-table.ts';
+
+export interface PlaneOptions {
+  readonly placementSeed: Hash64;
+  /** Secret; see keyed-hash.ts. */
+  readonly tableSeed: TableSeed;
+  /** For RANDOM and POWER_OF_TWO. */
+  readonly randomSeed: Hash64;
+}
+
+interface Listener {
+  readonly id: ListenerId;
+  readonly config: ListenerConfig;
+  readonly generation: number;
+  readonly manager: UdpManager;
+  readonly counters: ListenerCounters;
+  /** Slot to socket id. */
+  readonly sockets: Float64Array;
+  /** Handed to the driver in this turn and not failed so far. */
+  sentToBackends: number;
+  sentToClients: number;
+}
+
+interface Stopping {
+  readonly deadline: Instant;
+  readonly generation: number;
+}
+
+export class DataPlane {
+  private readonly options: PlaneOptions;
+  private readonly listeners: (Listener | undefined)[] = [];
+  private readonly clusters: Clusters;
+  private readonly upstreams = new UpstreamTable(0);
+  private readonly backends = new Registry<Backend>();
+  private readonly outputs = new OutputQueue<PlaneOutput>();
+  private serial = 0;
+  private stopping: Stopping | undefined;
+  private stopped = false;
+
+  constructor(options: PlaneOptions) {
+    this.options = options;
+    this.clusters = new Clusters(options.placementSeed, createRandom(options.randomSeed));
+  }
+
+  /** Takes one input; all outputs of earlier calls must have been polled. */
+  handleInput(input: PlaneInput, now: Instant): void {
+    assert(this.outputs.pending === 0, 'outputs are drained before the next call');
+    switch (input.kind) {
+      case 'ClientArrived':
+        return this.onClientArrived(input.listener, input.src, input.local, input.payload, now);
+      case 'BackendArrived':
+        return this.onBackendArrived(input.socket, input.payload, now);
+      case 'Refused':
+        return this.onRefused(input.socket);
+      case 'OpenFailed':
+        return this.onOpenFailed(input.socket, input.errno, input.unsent, now);
+      case 'ListenerAnswer':
+        return this.onListenerAnswer(input.listener, input.errno);
+      case 'SendFailed':
+        return this.onSendFailed(input.failure);
+      case 'LateSendFailure':
+        return this.onLateSendFailure(input.listener);
+      case 'Flushed':
+        return this.onFlushed();
+      case 'Directed':
+        return this.onDirective(input.message, now);
+      default:
+        return assertNever(input);
+    }
+  }
+
+  /** The timer fired, perhaps early: closes idle flows that are due, and ends a drain whose deadline has come. */
+  handleTimeout(now: Instant): void {
+    assert(this.outputs.pending === 0, 'outputs are drained before the next call');
+    for (const listener of this.listeners) {
+      const armed = listener?.manager.pollTimeout();
+      if (listener === undefined || armed === undefined || armed > now) continue;
+      listener.manager.handleTimeout(now);
+      this.drain(listener, now);
+    }
+    if (this.stopping !== undefined && this.stopping.deadline <= now) this.stop(now);
+  }
+
+  pollOutput(): PlaneOutput | undefined {
+    return this.outputs.poll();
+  }
+
+  pollTimeout(): Wake | undefined {
+    let wake: Wake | undefined;
+    if (this.stopping !== undefined && !this.stopped) {
+      wake = { at: this.stopping.deadline, reason: 'drain-deadline' };
+    }
+    for (const listener of this.listeners) {
+      const at = listener?.manager.pollTimeout();
+      if (at !== undefined && (wake === undefined || at < wake.at))
+        wake = { at, reason: 'flow-idle' };
+    }
+    return wake;
+  }
+
+  /** Live flows of all listeners. */
+  get flowCount(): number {
+    return this.upstreams.count;
+  }
+
+  /** The counters of a listener, for readers; undefined when there is no such listener. */
+  countersOf(listener: ListenerId): Readonly<ListenerCounters> | undefined {
+    return this.listeners[listener]?.counters;
+  }
+
+  /** The flow machine of a listener, for whole-state checks. */
+  managerOf(listener: ListenerId): UdpManager | undefined {
+    return this.listeners[listener]?.manager;
+  }
+
+  private onClientArrived(
+    id: ListenerId,
+    src: Address,
+    local: Address | undefined,
+    payload: Uint8Array,
+    now: Instant,
+  ): void {
+    const listener = this.listenerAt(id);
+    listener.counters.clientReceived += 1;
+    listener.manager.handleInput(
+      {
+        kind: 'ClientDatagram',
+        src,
+        local,
+        payload,
+        backends: this.clusters.sourceOf(listener.config),
+      },
+      now,
+    );
+    this.drain(listener, now);
+  }
+
+  private onBackendArrived(socket: SocketId, payload: Uint8Array, now: Instant): void {
+    const listener = this.listenerAt(listenerOf(socket));
+    listener.counters.backendReceived += 1;
+    const slot = this.upstreams.slotOf(socket);
+    if (slot === undefined) {
+      listener.counters.droppedUnknownFlow += 1;
+      return;
+    }
+    listener.manager.handleInput({ kind: 'BackendDatagram', flow: flowId(slot), payload }, now);
+    this.drain(listener, now);
+  }
+
+  private onRefused(socket: SocketId): void {
+    this.listenerAt(listenerOf(socket)).counters.upstreamRefused += 1;
+  }
+
+  /** The flow is aborted, unless it closed in the very drain that opened it (spec §6.7, T12). */
+  private onOpenFailed(socket: SocketId, errno: Errno, unsent: number, now: Instant): void {
+    const listener = this.listenerAt(listenerOf(socket));
+    listener.sentToBackends -= unsent;
+    listener.counters.droppedUnknownFlow += unsent;
+    listener.counters.upstreamOpenFailed += 1;
+    listener.counters.flowsShed += 1;
+    this.report({ kind: 'UpstreamFailed', listener: listener.id, errno });
+    const slot = this.upstreams.slotOf(socket);
+    if (slot === undefined) return;
+    listener.manager.abortFlow(flowId(slot), now);
+    this.drain(listener, now);
+  }
+
+  private onListenerAnswer(id: ListenerId, errno: Errno | undefined): void {
+    const { generation, config } = this.listenerAt(id);
+    const about = { generation, listener: id, address: config.address };
+    if (errno === undefined) this.report({ kind: 'ListenerOpened', ...about });
+    else this.report({ kind: 'ListenerFailed', ...about, errno });
+  }
+
+  /** There is no egress queue yet: what the socket had no room for is dropped as if its queue were full. */
+  private onSendFailed(failure: SendFailed): void {
+    const listener = this.listenerAt(failure.listener);
+    if (failure.direction === 'to-backend') listener.sentToBackends -= 1;
+    else listener.sentToClients -= 1;
+    if (failure.cause === 'blocked') listener.counters.droppedWqFull += 1;
+    else listener.counters.droppedSendError += 1;
+  }
+
+  private onLateSendFailure(id: ListenerId): void {
+    this.listenerAt(id).counters.sendFailedLate += 1;
+  }
+
+  private onFlushed(): void {
+    for (const listener of this.listeners) {
+      if (listener === undefined) continue;
+      listener.counters.forwarded += listener.sentToBackends;
+      listener.counters.returned += listener.sentToClients;
+      listener.sentToBackends = 0;
+      listener.sentToClients = 0;
+    }
+  }
+
+  private onDirective(message: GeneratedDirective, now: Instant): void {
+    const { directive, generation } = message;
+    switch (directive.kind) {
+      case 'SetCluster':
+        return this.setCluster(directive.settings, now);
+      case 'AddListener':
+        return this.addListener(directive.listener, directive.config, generation);
+      case 'Drain':
+        return this.beginDrain({ deadline: directive.deadline, generation }, now);
+      case 'Stop':
+        this.stopping = { deadline: now, generation };
+        return this.stop(now);
+      default:
+        return assertNever(directive);
+    }
+  }
+
+  private setCluster(settings: ClusterSettings, now: Instant): void {
+    this.clusters.set(settings);
+    for (const listener of this.listeners) {
+      if (listener === undefined || listener.config.cluster !== settings.cluster) continue;
+      const config = this.clusters.configFor(listener.config);
+      listener.manager.handleInput({ kind: 'Config', event: { kind: 'SetCluster', config } }, now);
+      this.drain(listener, now);
+    }
+  }
+
+  private addListener(id: ListenerId, config: ListenerConfig, generation: number): void {
+    assert(this.listeners[id] === undefined, 'a listener is added once');
+    this.listeners[id] = {
+      id,
+      config,
+      generation,
+      manager: new UdpManager({
+        config: this.clusters.configFor(config),
+        maxFlows: config.maxFlows,
+        maxRxDatagramSize: config.maxRxDatagramSize,
+        placementSeed: this.options.placementSeed,
+        tableSeed: this.options.tableSeed,
+        keyedByLocal: isUnspecified(config.address),
+      }),
+      counters: newCounters(),
+      sockets: new Float64Array(config.maxFlows),
+      sentToBackends: 0,
+      sentToClients: 0,
+    };
+    this.upstreams.grow(this.listeners.reduce((sum, one) => sum + (one?.config.maxFlows ?? 0), 0));
+    this.outputs.push({
+      kind: 'OpenListener',
+      listener: id,
+      address: config.address,
+      ipv6Only: config.ipv6Only,
+    });
+  }
+
+  private beginDrain(stopping: Stopping, now: Instant): void {
+    this.stopping = stopping;
+    this.stopAdmitting(now);
+    if (this.flowCount === 0) this.stop(now);
+  }
+
+  private stopAdmitting(now: Instant): void {
+    for (const listener of this.listeners) {
+      listener?.manager.handleInput({ kind: 'Config', event: { kind: 'Drain' } }, now);
+    }
+  }
+
+  /** Closes whatever is open; the second time there is nothing left to do. */
+  private stop(now: Instant): void {
+    if (this.stopped) return;
+    this.stopped = true;
+    this.stopAdmitting(now);
+    const flowsClosed = this.flowCount;
+    for (const listener of this.listeners) {
+      if (listener === undefined) continue;
+      listener.manager.closeAll(now);
+      this.drain(listener, now);
+      this.outputs.push({ kind: 'CloseListener', listener: listener.id });
+    }
+    const generation = present(this.stopping, 'a stop was directed').generation;
+    this.report({ kind: 'Stopped', generation, flowsClosed });
+  }
+
+  /** Takes every output of a flow machine, folds it into the metrics and says what it means in sockets. */
+  private drain(listener: Listener, now: Instant): void {
+    const { manager } = listener;
+    for (let output = manager.pollOutput(); output !== undefined; output = manager.pollOutput()) {
+      foldOutput(listener.counters, output);
+      this.translate(listener, output, now);
+    }
+    if (this.stopping !== undefined && this.flowCount === 0) this.stop(now);
+  }
+
+  private translate(listener: Listener, output: Output, now: Instant): void {
+    switch (output.kind) {
+      case 'SendToBackend':
+        return this.sendToBackend(listener, output.flow, output.prefix, output.payload, now);
+      case 'SendToClient':
+        listener.sentToClients += 1;
+        return this.outputs.push({
+          kind: 'SendToClient',
+          listener: listener.id,
+          dst: output.dst,
+          from: output.from,
+          payload: output.payload,
+        });
+      case 'OpenUpstream':
+        return this.openUpstream(listener, output.flow, output.backend);
+      case 'CloseFlow':
+        return this.closeUpstream(listener, output.flow);
+      // The timer is asked for with pollTimeout, once a turn; metrics and drops were folded.
+      case 'ArmTimer':
+      case 'Metric':
+      case 'Drop':
+        return undefined;
+      default:
+        return assertNever(output);
+    }
+  }
+
+  private sendToBackend(
+    listener: Listener,
+    flow: FlowId,
+    header: Uint8Array | undefined,
+    payload: Uint8Array,
+    now: Instant,
+  ): void {
+    const socket = this.socketOf(listener, flow);
+    if (this.clusters.countRequests) {
+      const { cluster, backend } = this.upstreams.ownersOf(socket);
+      this.clusters.at(cluster).backends.forwarded(this.backends.get(backend), now);
+    }
+    listener.sentToBackends += 1;
+    this.outputs.push({ kind: 'SendToBackend', socket, header, payload });
+  }
+
+  private openUpstream(listener: Listener, flow: FlowId, backend: Backend): void {
+    this.serial += 1;
+    const socket = socketId(this.serial, listener.id);
+    const cluster = present(this.clusters.of(listener.config), 'a flow was admitted to a cluster');
+    listener.sockets[flow] = socket;
+    this.upstreams.add(socket, flow, cluster.number, this.backends.acquire(backend));
+    cluster.backends.flowOpened(backend);
+    this.outputs.push({ kind: 'OpenUpstream', socket, backend: backend.address });
+  }
+
+  private closeUpstream(listener: Listener, flow: FlowId): void {
+    const socket = this.socketOf(listener, flow);
+    const { cluster, backend } = this.upstreams.ownersOf(socket);
+    this.clusters.at(cluster).backends.flowClosed(this.backends.get(backend));
+    this.backends.release(backend);
+    this.upstreams.remove(socket);
+    this.outputs.push({ kind: 'CloseUpstream', socket });
+  }
+
+  private report(report: Report): void {
+    this.outputs.push({ kind: 'Report', report });
+  }
+
+  private listenerAt(id: ListenerId): Listener {
+    return present(this.listeners[id], 'a listener is known before it speaks');
+  }
+
+  private socketOf(listener: Listener, flow: FlowId): SocketId {
+    return knownSocket(present(listener.sockets[flow], 'a live flow has a socket'));
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * What the two machines say to each other (law 9): the control plane directs, a data plane reports. Every message carries the
+ * generation of the configuration it belongs to. No decision reads the other side's memory.
+ */
+import type { Address } from './address.ts';
+import { listenerId, type ListenerId } from './brand.ts';
+import type { ClusterSettings, Config, ListenerConfig } from './config.ts';
+import type { Instant } from './time.ts';
+
+export type Directive =
+  /** A cluster with its backends, new or in place of the one of the same name. Live flows keep what they have. */
+  | { readonly kind: 'SetCluster'; readonly settings: ClusterSettings }
+  | {
+      readonly kind: 'AddListener';
+      readonly listener: ListenerId;
+      readonly config: ListenerConfig;
+    }
+  /** Soft stop: admit nothing new, let live flows finish until `deadline`, then close. */
+  | { readonly kind: 'Drain'; readonly deadline: Instant }
+  /** Hard stop: close everything now. */
+  | { readonly kind: 'Stop' };
+
+export interface GeneratedDirective {
+  readonly generation: number;
+  readonly directive: Directive;
+}
+
+export type Report =
+  | {
+      readonly kind: 'ListenerOpened';
+      readonly generation: number;
+      readonly listener: ListenerId;
+      readonly address: Address;
+    }
+  | {
+      readonly kind: 'ListenerFailed';
+      readonly generation: number;
+      readonly listener: ListenerId;
+      readonly address: Address;
+      readonly errno: string;
+    }
+  /** An upstream socket could not be opened; its flow was aborted. */
+  | { readonly kind: 'UpstreamFailed'; readonly listener: ListenerId; readonly errno: string }
+  /** Everything is closed, and how many flows the stop cut short. */
+  | { readonly kind: 'Stopped'; readonly generation: number; readonly flowsClosed: number };
+
+/** The directives that bring a data plane from nothing to `config`: clusters first, so that no listener opens without. */
+export function initialDirectives(config: Config): Directive[] {
+  return [
+    ...config.clusters.map((settings): Directive => ({ kind: 'SetCluster', settings })),
+    ...config.listeners.map((listener, index): Directive => ({
+      kind: 'AddListener',
+      listener: listenerId(index),
+      config: listener,
+    })),
+  ];
+}

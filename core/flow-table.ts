@@ -1,0 +1,310 @@
+/**
+ * Which flow a datagram belongs to: client address (and, on a wildcard listener, the local address) to slot.
+ *
+ * One typed array of 64-byte records and one of index buckets, both laid out before the first datagram: no insert ever waits
+ * for a table to grow, and nothing is allocated per flow (doc/decisions/0003-flow-table.md has the measurements). Open
+ * addressing, linear probing, deletion by shifting back. The last slot freed is the next one used.
+ */
+import { ipv4, ipv6, type Address } from './address.ts';
+import { assert } from './assert.ts';
+import { bucketsFor, keyedHash, type TableSeed } from './keyed-hash.ts';
+
+const NONE = -1;
+
+/** Words of a record: one cache line. */
+const STRIDE = 16;
+/** The first word of the address; an IPv4 key has no others. */
+const A = 0;
+/** Port in the low half; the family above it, never 0 for a key. */
+const ENDPOINT = 1;
+const B = 2;
+const C = 3;
+const D = 4;
+const SCOPE = 5;
+/** Words of a client key, of which IPv4 uses the first two. */
+const KEY_WORDS = 6;
+const KEY_WORDS_IPV4 = 2;
+const HASH = 6;
+const STATE = 7;
+const REQUESTS = 8;
+const RESPONSES = 9;
+const BACKEND = 10;
+const CONFIG = 11;
+/** While a slot is free: the slot freed before it. */
+const FREE_NEXT = 12;
+
+const LOCAL_STRIDE = 5;
+
+const FREE = 0;
+const ESTABLISHED = 1;
+const HEADER_DUE = 2;
+
+const U32_MAX = 0xffffffff;
+
+export class FlowTable {
+  private readonly seed: TableSeed;
+  private readonly byLocal: boolean;
+  private readonly scratch = new Int32Array(KEY_WORDS + LOCAL_STRIDE);
+  private records: Int32Array;
+  private locals: Int32Array;
+  /** Pairs: slot + 1 (0 = empty), then the hash, so that most probes never touch a record. */
+  private index: Int32Array;
+  private mask: number;
+  private firstFree = NONE;
+  /** Slots below this were used before; the rest has never been touched. */
+  private used = 0;
+  private live = 0;
+  private slots: number;
+
+  /** Room for `capacity` flows, keyed by the local address too if `byLocal`. */
+  constructor(capacity: number, seed: TableSeed, byLocal: boolean) {
+    this.seed = seed;
+    this.byLocal = byLocal;
+    this.slots = capacity;
+    this.records = new Int32Array(capacity * STRIDE);
+    this.locals = new Int32Array(byLocal ? capacity * LOCAL_STRIDE : 0);
+    this.mask = bucketsFor(capacity) - 1;
+    this.index = new Int32Array(2 * (this.mask + 1));
+  }
+
+  get count(): number {
+    return this.live;
+  }
+
+  get capacity(): number {
+    return this.slots;
+  }
+
+  /** Slots that were ever used: every live slot is below. */
+  get highWater(): number {
+    return this.used;
+  }
+
+  /** Bytes of all arrays. */
+  get byteLength(): number {
+    return this.records.byteLength + this.locals.byteLength + this.index.byteLength;
+  }
+
+  /** Room for more flows. Slots keep their numbers. Takes time in proportion to the flows: not for the datagram path. */
+  grow(capacity: number): void {
+    assert(capacity >= this.slots, 'a table never shrinks');
+    this.slots = capacity;
+    this.records = copyInto(new Int32Array(capacity * STRIDE), this.records);
+    if (this.byLocal) {
+      this.locals = copyInto(new Int32Array(capacity * LOCAL_STRIDE), this.locals);
+    }
+    this.mask = bucketsFor(capacity) - 1;
+    this.index = new Int32Array(2 * (this.mask + 1));
+    for (let slot = 0; slot < this.used; slot += 1) {
+      if (this.isLive(slot)) this.enter(slot, this.records[slot * STRIDE + HASH]!);
+    }
+  }
+
+  /** The hash that `find` and `insert` take. */
+  hashOf(client: Address, local: Address | undefined): number {
+    this.fillKey(client, local);
+    const words = client.family === 4 ? KEY_WORDS_IPV4 : KEY_WORDS;
+    return keyedHash(this.seed, this.scratch, this.byLocal ? KEY_WORDS + LOCAL_STRIDE : words);
+  }
+
+  /** The slot of the flow with this key, or undefined. `hash` comes from `hashOf` with the same arguments. */
+  find(hash: number, client: Address, local: Address | undefined): number | undefined {
+    for (let bucket = hash & this.mask; ; bucket = (bucket + 1) & this.mask) {
+      const entry = this.index[2 * bucket]!;
+      if (entry === 0) return undefined;
+      if (this.index[2 * bucket + 1] === hash && this.matches(entry - 1, client, local)) {
+        return entry - 1;
+      }
+    }
+  }
+
+  /** A new flow under a key that is not in the table. There must be room. */
+  insert(hash: number, client: Address, local: Address | undefined): number {
+    assert(this.live < this.slots, 'the table has room: admission checked the cap');
+    const slot = this.takeSlot();
+    const at = slot * STRIDE;
+    this.fillKey(client, local);
+    for (let word = 0; word < KEY_WORDS; word += 1) this.records[at + word] = this.scratch[word]!;
+    if (this.byLocal) this.locals.set(this.scratch.subarray(KEY_WORDS), slot * LOCAL_STRIDE);
+    this.records[at + HASH] = hash;
+    this.records[at + STATE] = ESTABLISHED;
+    this.records[at + REQUESTS] = 0;
+    this.records[at + RESPONSES] = 0;
+    this.enter(slot, hash);
+    this.live += 1;
+    return slot;
+  }
+
+  /** Frees a live slot. */
+  remove(slot: number): void {
+    assert(this.isLive(slot), 'only a live flow is removed');
+    const at = slot * STRIDE;
+    this.leave(slot, this.records[at + HASH]!);
+    this.records[at + STATE] = FREE;
+    this.records[at + FREE_NEXT] = this.firstFree;
+    this.firstFree = slot;
+    this.live -= 1;
+  }
+
+  /** Whether `slot`, any number at all, is the slot of a live flow. */
+  isLive(slot: number): boolean {
+    return slot >= 0 && slot < this.used && this.records[slot * STRIDE + STATE]! !== FREE;
+  }
+
+  clientOf(slot: number): Address {
+    return this.addressAt(this.records, slot * STRIDE);
+  }
+
+  /** The local address in the key of a flow; undefined where none is known. */
+  localOf(slot: number): Address | undefined {
+    const at = slot * LOCAL_STRIDE;
+    if (!this.byLocal || this.locals[at + ENDPOINT] === 0) return undefined;
+    return { ...this.addressAt(this.locals, at), scope: 0 };
+  }
+
+  setUpstream(slot: number, backend: number, config: number): void {
+    this.records[slot * STRIDE + BACKEND] = backend;
+    this.records[slot * STRIDE + CONFIG] = config;
+  }
+
+  /** Registry number of the backend. */
+  backendOf(slot: number): number {
+    return this.records[slot * STRIDE + BACKEND]!;
+  }
+
+  /** Registry number of the configuration captured at admission. */
+  configOf(slot: number): number {
+    return this.records[slot * STRIDE + CONFIG]!;
+  }
+
+  requestsOf(slot: number): number {
+    return this.records[slot * STRIDE + REQUESTS]! >>> 0;
+  }
+
+  responsesOf(slot: number): number {
+    return this.records[slot * STRIDE + RESPONSES]! >>> 0;
+  }
+
+  /** One client datagram more, saturating at 2^32 − 1; the new count. */
+  countRequest(slot: number): number {
+    return this.count32(slot * STRIDE + REQUESTS);
+  }
+
+  countResponse(slot: number): number {
+    return this.count32(slot * STRIDE + RESPONSES);
+  }
+
+  /** Whether the first datagram, which carries the PROXY header, is still to come. */
+  headerDue(slot: number): boolean {
+    return (this.records[slot * STRIDE + STATE]! & HEADER_DUE) !== 0;
+  }
+
+  setHeaderDue(slot: number, due: boolean): void {
+    this.records[slot * STRIDE + STATE] = due ? ESTABLISHED | HEADER_DUE : ESTABLISHED;
+  }
+
+  private count32(at: number): number {
+    const before = this.records[at]! >>> 0;
+    const count = before === U32_MAX ? before : before + 1;
+    this.records[at] = count;
+    return count;
+  }
+
+  private addressAt(words: Int32Array, at: number): Address {
+    const endpoint = words[at + ENDPOINT]!;
+    const port = endpoint & 0xffff;
+    if (endpoint >>> 16 === 4) return ipv4(words[at + A]!, port);
+    return ipv6(
+      [words[at + A]!, words[at + B]!, words[at + C]!, words[at + D]!],
+      port,
+      words[at + SCOPE],
+    );
+  }
+
+  private fillKey(client: Address, local: Address | undefined): void {
+    const { scratch } = this;
+    scratch[A] = client.a;
+    scratch[ENDPOINT] = endpointOf(client);
+    scratch[B] = client.b;
+    scratch[C] = client.c;
+    scratch[D] = client.d;
+    scratch[SCOPE] = client.scope;
+    if (!this.byLocal) return;
+    scratch[KEY_WORDS + A] = local?.a ?? 0;
+    scratch[KEY_WORDS + B] = local?.b ?? 0;
+    scratch[KEY_WORDS + C] = local?.c ?? 0;
+    scratch[KEY_WORDS + D] = local?.d ?? 0;
+    scratch[KEY_WORDS + ENDPOINT] = local === undefined ? 0 : endpointOf(local);
+  }
+
+  private matches(slot: number, client: Address, local: Address | undefined): boolean {
+    const { records } = this;
+    const at = slot * STRIDE;
+    return (
+      records[at + A] === client.a &&
+      records[at + ENDPOINT] === endpointOf(client) &&
+      records[at + B] === client.b &&
+      records[at + C] === client.c &&
+      records[at + D] === client.d &&
+      records[at + SCOPE] === client.scope &&
+      (!this.byLocal || this.matchesLocal(slot, local))
+    );
+  }
+
+  private matchesLocal(slot: number, local: Address | undefined): boolean {
+    const { locals } = this;
+    const at = slot * LOCAL_STRIDE;
+    if (local === undefined) return locals[at + ENDPOINT] === 0;
+    return (
+      locals[at + A] === local.a &&
+      locals[at + B] === local.b &&
+      locals[at + C] === local.c &&
+      locals[at + D] === local.d &&
+      locals[at + ENDPOINT] === endpointOf(local)
+    );
+  }
+
+  private takeSlot(): number {
+    if (this.firstFree === NONE) {
+      this.used += 1;
+      return this.used - 1;
+    }
+    const slot = this.firstFree;
+    this.firstFree = this.records[slot * STRIDE + FREE_NEXT]!;
+    return slot;
+  }
+
+  private enter(slot: number, hash: number): void {
+    let bucket = hash & this.mask;
+    while (this.index[2 * bucket] !== 0) bucket = (bucket + 1) & this.mask;
+    this.index[2 * bucket] = slot + 1;
+    this.index[2 * bucket + 1] = hash;
+  }
+
+  /** Empties the bucket of `slot`, then moves back every later entry that a look-up would no longer reach. */
+  private leave(slot: number, hash: number): void {
+    const { index, mask } = this;
+    let hole = hash & mask;
+    while (index[2 * hole] !== slot + 1) {
+      assert(index[2 * hole] !== 0, 'a live flow is in the index');
+      hole = (hole + 1) & mask;
+    }
+    for (let bucket = (hole + 1) & mask; index[2 * bucket] !== 0; bucket = (bucket + 1) & mask) {
+      const home = index[2 * bucket + 1]! & mask;
+      if (((bucket - home) & mask) < ((bucket - hole) & mask)) continue;
+      index[2 * hole] = index[2 * bucket]!;
+      index[2 * hole + 1] = index[2 * bucket + 1]!;
+      hole = bucket;
+    }
+    index[2 * hole] = 0;
+  }
+}
+
+function endpointOf(address: Address): number {
+  return (address.family << 16) | address.port;
+}
+
+function copyInto(target: Int32Array<ArrayBuffer>, source: Int32Array): Int32Array<ArrayBuffer> {
+  target.set(source);
+  return target;
+}

@@ -1,0 +1,62 @@
+/**
+ * One virtual connection: what is known of it, which phases it passes through and when a cap ends it (spec §1.8, §2.5).
+ * The table below owns the transitions; doc/LIFECYCLE.md is generated from it.
+ */
+import type { Address } from './address.ts';
+import { assert } from './assert.ts';
+import type { Backend, CloseReason, ClusterConfig } from './contract.ts';
+import type { Instant } from './time.ts';
+
+/** A flow is born established: selection happens inside the call that admits it. */
+export type FlowPhase = 'Established' | 'Closing';
+
+/** What can happen to a flow. */
+export type FlowEvent = 'ClientDatagram' | 'BackendDatagram' | CloseReason;
+
+type TransitionTable = Readonly<Record<FlowPhase, Readonly<Partial<Record<FlowEvent, FlowPhase>>>>>;
+
+/** A pair that is not in here cannot happen. Closing has no way out: the flow is gone when the call returns. */
+export const FLOW_TRANSITIONS: TransitionTable = {
+  Established: {
+    ClientDatagram: 'Established',
+    BackendDatagram: 'Established',
+    Idle: 'Closing',
+    ResponsesReached: 'Closing',
+    RequestsReached: 'Closing',
+    Drain: 'Closing',
+    Aborted: 'Closing',
+  },
+  Closing: {},
+};
+
+/** The phase after `event`; asserts that the table has it. */
+export function nextPhase(phase: FlowPhase, event: FlowEvent): FlowPhase {
+  const next = FLOW_TRANSITIONS[phase][event];
+  assert(next !== undefined, 'the transition table has this event in this phase');
+  return next;
+}
+
+/** A live flow as a reader sees it: a copy, not a view. */
+export interface UdpFlow {
+  readonly client: Address;
+  /** The address the client sent to, on a listener that keys flows by it. */
+  readonly local: Address | undefined;
+  readonly backend: Backend;
+  readonly phase: FlowPhase;
+  /** As it was at admission. */
+  readonly config: ClusterConfig;
+  readonly requestsSeen: number;
+  readonly responsesSeen: number;
+  readonly idleDeadline: Instant;
+}
+
+/** Why a flow with these counts must close, or undefined when no cap is exhausted. Responses are looked at first. */
+export function teardownReason(
+  config: ClusterConfig,
+  requestsSeen: number,
+  responsesSeen: number,
+): CloseReason | undefined {
+  if (config.responses !== 0 && responsesSeen >= config.responses) return 'ResponsesReached';
+  if (config.requests !== 0 && requestsSeen >= config.requests) return 'RequestsReached';
+  return undefined;
+}

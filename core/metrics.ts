@@ -1,0 +1,179 @@
+/**
+ * The metrics: a catalogue as data, one set of counters per listener, and the fold that keeps them. Counters only grow; what
+ * can be derived (active flows, all drops) is derived, so that no two figures can disagree.
+ */
+import { assertNever } from './assert.ts';
+import type { DropReason, MetricEvent, Output } from './contract.ts';
+
+/** What one listener counts. Plain numbers, exact up to 2^53. */
+export interface ListenerCounters {
+  clientReceived: number;
+  backendReceived: number;
+  datagramsIn: number;
+  bytesIn: number;
+  datagramsOut: number;
+  bytesOut: number;
+  forwarded: number;
+  returned: number;
+  flowsCreated: number;
+  flowsEvicted: number;
+  flowsShed: number;
+  flowsShedSourceLimit: number;
+  upstreamOpenFailed: number;
+  upstreamRefused: number;
+  sendFailedLate: number;
+  droppedInvalid: number;
+  droppedTruncated: number;
+  droppedNoBackend: number;
+  droppedShed: number;
+  droppedUnknownFlow: number;
+  droppedWqFull: number;
+  droppedSendError: number;
+}
+
+export interface MetricDescription {
+  /** The reference's name where it has one (spec §9). */
+  readonly name: string;
+  readonly unit: 'datagrams' | 'bytes' | 'flows' | 'events';
+  readonly origin: 'sozu' | 'ours';
+  readonly help: string;
+}
+
+export const CATALOGUE: Readonly<Record<keyof ListenerCounters, MetricDescription>> = {
+  clientReceived: ours('udp.datagrams.received.client', 'datagrams', 'arrived from clients'),
+  backendReceived: ours('udp.datagrams.received.backend', 'datagrams', 'arrived from backends'),
+  datagramsIn: sozu('udp.datagrams.in', 'datagrams', 'decided to forward to a backend'),
+  bytesIn: sozu('udp.bytes.in', 'bytes', 'payload of those, PROXY headers not included'),
+  datagramsOut: sozu('udp.datagrams.out', 'datagrams', 'decided to return to a client'),
+  bytesOut: sozu('udp.bytes.out', 'bytes', 'payload of those'),
+  forwarded: ours('udp.datagrams.forwarded', 'datagrams', 'handed to the kernel for a backend'),
+  returned: ours('udp.datagrams.returned', 'datagrams', 'handed to the kernel for a client'),
+  flowsCreated: sozu('udp.flows.created', 'flows', 'admitted'),
+  flowsEvicted: sozu('udp.flows.evicted', 'flows', 'closed, for whatever reason'),
+  flowsShed: sozu('udp.flows.shed', 'flows', 'refused at the cap, or without an upstream socket'),
+  flowsShedSourceLimit: ours('udp.flows.shed.source_limit', 'flows', 'refused by a source limit'),
+  upstreamOpenFailed: ours('udp.upstream.open_failed', 'events', 'upstream sockets not opened'),
+  upstreamRefused: ours('udp.upstream.refused', 'events', 'refusals (ICMP) seen from backends'),
+  sendFailedLate: ours('udp.send.failed_late', 'datagrams', 'lost after the kernel took them'),
+  droppedInvalid: sozu('udp.datagrams.dropped.invalid', 'datagrams', 'empty, or unanswerable'),
+  droppedTruncated: sozu('udp.datagrams.dropped.truncated', 'datagrams', 'over the size limit'),
+  droppedNoBackend: sozu('udp.datagrams.dropped.no_backend', 'datagrams', 'nowhere to go'),
+  droppedShed: sozu('udp.datagrams.dropped.shed', 'datagrams', 'of a flow that was refused'),
+  droppedUnknownFlow: sozu('udp.datagrams.dropped.unknown_flow', 'datagrams', 'of no live flow'),
+  droppedWqFull: sozu('udp.datagrams.dropped.wq_full', 'datagrams', 'no room to send'),
+  droppedSendError: sozu('udp.datagrams.dropped.send_error', 'datagrams', 'the kernel refused'),
+};
+
+export function newCounters(): ListenerCounters {
+  return {
+    clientReceived: 0,
+    backendReceived: 0,
+    datagramsIn: 0,
+    bytesIn: 0,
+    datagramsOut: 0,
+    bytesOut: 0,
+    forwarded: 0,
+    returned: 0,
+    flowsCreated: 0,
+    flowsEvicted: 0,
+    flowsShed: 0,
+    flowsShedSourceLimit: 0,
+    upstreamOpenFailed: 0,
+    upstreamRefused: 0,
+    sendFailedLate: 0,
+    droppedInvalid: 0,
+    droppedTruncated: 0,
+    droppedNoBackend: 0,
+    droppedShed: 0,
+    droppedUnknownFlow: 0,
+    droppedWqFull: 0,
+    droppedSendError: 0,
+  };
+}
+
+/** Adds one output of a flow machine. */
+export function foldOutput(counters: ListenerCounters, output: Output): void {
+  if (output.kind === 'Metric') foldMetric(counters, output.event);
+  else if (output.kind === 'Drop') foldDrop(counters, output.reason);
+}
+
+/** `udp.active_flows`: never below zero, because both sides are counted where they happen. */
+export function activeFlows(counters: ListenerCounters): number {
+  return counters.flowsCreated - counters.flowsEvicted;
+}
+
+/** `udp.datagrams.dropped`: all reasons together, each datagram once. */
+export function droppedDatagrams(counters: ListenerCounters): number {
+  return (
+    counters.droppedInvalid +
+    counters.droppedTruncated +
+    counters.droppedNoBackend +
+    counters.droppedShed +
+    counters.droppedUnknownFlow +
+    counters.droppedWqFull +
+    counters.droppedSendError
+  );
+}
+
+/** Between turns this is zero: whatever was received was forwarded, returned or dropped for a reason. */
+export function unaccountedDatagrams(counters: ListenerCounters): number {
+  const received = counters.clientReceived + counters.backendReceived;
+  return received - counters.forwarded - counters.returned - droppedDatagrams(counters);
+}
+
+function foldMetric(counters: ListenerCounters, event: MetricEvent): void {
+  switch (event.kind) {
+    case 'DatagramIn':
+      counters.datagramsIn += 1;
+      counters.bytesIn += event.bytes;
+      break;
+    case 'DatagramOut':
+      counters.datagramsOut += 1;
+      counters.bytesOut += event.bytes;
+      break;
+    case 'FlowCreated':
+      counters.flowsCreated += 1;
+      break;
+    case 'FlowEvicted':
+      counters.flowsEvicted += 1;
+      break;
+    case 'FlowShed':
+      counters.flowsShed += 1;
+      break;
+    case 'FlowShedSourceLimit':
+      counters.flowsShedSourceLimit += 1;
+      break;
+    default:
+      assertNever(event);
+  }
+}
+
+function foldDrop(counters: ListenerCounters, reason: DropReason): void {
+  switch (reason) {
+    case 'Invalid':
+      counters.droppedInvalid += 1;
+      break;
+    case 'Truncated':
+      counters.droppedTruncated += 1;
+      break;
+    case 'NoBackend':
+      counters.droppedNoBackend += 1;
+      break;
+    case 'Shed':
+      counters.droppedShed += 1;
+      break;
+    case 'UnknownFlow':
+      counters.droppedUnknownFlow += 1;
+      break;
+    default:
+      assertNever(reason);
+  }
+}
+
+function sozu(name: string, unit: MetricDescription['unit'], help: string): MetricDescription {
+  return { name, unit, origin: 'sozu', help };
+}
+
+function ours(name: string, unit: MetricDescription['unit'], help: string): MetricDescription {
+  return { name, unit, origin: 'ours', help };
+}

@@ -1,0 +1,65 @@
+/** The words that pass in and out of a data plane. Data only; a trace is a list of these. */
+import type { Address } from './address.ts';
+import type { ListenerId, SocketId } from './brand.ts';
+import type { GeneratedDirective, Report } from './directives.ts';
+import type { Errno, SendFailed } from './ports.ts';
+import type { Instant } from './time.ts';
+
+export type PlaneInput =
+  | {
+      readonly kind: 'ClientArrived';
+      readonly listener: ListenerId;
+      readonly src: Address;
+      readonly local: Address | undefined;
+      readonly payload: Uint8Array;
+    }
+  | { readonly kind: 'BackendArrived'; readonly socket: SocketId; readonly payload: Uint8Array }
+  | { readonly kind: 'Refused'; readonly socket: SocketId }
+  /** An upstream socket did not open; `unsent` datagrams of its flow were therefore not even tried. */
+  | {
+      readonly kind: 'OpenFailed';
+      readonly socket: SocketId;
+      readonly errno: Errno;
+      readonly unsent: number;
+    }
+  | {
+      readonly kind: 'ListenerAnswer';
+      readonly listener: ListenerId;
+      readonly errno: Errno | undefined;
+    }
+  | { readonly kind: 'SendFailed'; readonly failure: SendFailed }
+  | { readonly kind: 'LateSendFailure'; readonly listener: ListenerId }
+  /** The turn's flush is over and all its failures were told. */
+  | { readonly kind: 'Flushed' }
+  | { readonly kind: 'Directed'; readonly message: GeneratedDirective };
+
+export type PlaneOutput =
+  | {
+      readonly kind: 'OpenListener';
+      readonly listener: ListenerId;
+      readonly address: Address;
+      readonly ipv6Only: boolean;
+    }
+  | { readonly kind: 'CloseListener'; readonly listener: ListenerId }
+  | { readonly kind: 'OpenUpstream'; readonly socket: SocketId; readonly backend: Address }
+  | { readonly kind: 'CloseUpstream'; readonly socket: SocketId }
+  | {
+      readonly kind: 'SendToBackend';
+      readonly socket: SocketId;
+      readonly header: Uint8Array | undefined;
+      readonly payload: Uint8Array;
+    }
+  | {
+      readonly kind: 'SendToClient';
+      readonly listener: ListenerId;
+      readonly dst: Address;
+      readonly from: Address | undefined;
+      readonly payload: Uint8Array;
+    }
+  | { readonly kind: 'Report'; readonly report: Report };
+
+/** When the machine wants to be woken, and why. */
+export interface Wake {
+  readonly at: Instant;
+  readonly reason: 'flow-idle' | 'drain-deadline';
+}
