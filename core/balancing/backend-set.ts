@@ -1,0 +1,166 @@
+/**
+ * The backends of one cluster: the list, who of them may be chosen, and the policy that chooses. This is the selection view
+ * that a listener's flow machine is lent with a datagram. Changing it never touches a live flow.
+ */
+import { sameAddress, type Address } from '../address.ts';
+import type { LoadBalancing, LoadMetric } from '../config.ts';
+import type { Backend, BackendSource } from '../contract.ts';
+import type { Hash64 } from '../hash.ts';
+import type { Random } from '../random.ts';
+import type { Duration, Instant } from '../time.ts';
+import { Candidates, type Availability, type BackendStatus, type Tier } from './candidates.ts';
+import { createPolicy } from './create-policy.ts';
+import { backendIdentity, BackendLoads } from './load.ts';
+import type { BalancingPolicy, PolicyFactory, PolicyTools } from './policy.ts';
+
+export interface BackendSetOptions {
+  /** One of the six by name, or what makes a policy of one's own. */
+  readonly loadBalancing: LoadBalancing | PolicyFactory;
+  readonly loadMetric: LoadMetric;
+  readonly random: Random;
+  readonly placementSeed: Hash64;
+  readonly backends: readonly Backend[];
+}
+
+/** The two turns a cluster's fortune can take: every backend is down and any is tried, or one is up again. */
+export type FailOpenChange = 'entered' | 'left';
+
+export class BackendSet implements BackendSource {
+  private readonly candidates = new Candidates();
+  private readonly loads: BackendLoads;
+  private readonly tools: PolicyTools;
+  private policy: BalancingPolicy;
+  private list: readonly Backend[] = [];
+  private failsOpen = false;
+  private reportedFailsOpen = false;
+  private failOpenCount = 0;
+
+  constructor(options: BackendSetOptions) {
+    const loads = new BackendLoads(options.loadMetric);
+    this.loads = loads;
+    this.tools = {
+      random: options.random,
+      placementSeed: options.placementSeed,
+      isLighter: (candidate, best, now) => loads.isLighter(candidate, best, now),
+    };
+    this.policy = makePolicy(options.loadBalancing, this.tools);
+    this.setBackends(options.backends);
+  }
+
+  /** In configuration order. */
+  get backends(): readonly Backend[] {
+    return this.list;
+  }
+
+  /** Which rule supplies the candidates at present. */
+  get tier(): Tier {
+    return this.candidates.tier;
+  }
+
+  /** Selections made although no backend was available: `backends.fail_open`. */
+  get failOpenSelections(): number {
+    return this.failOpenCount;
+  }
+
+  /** `key` is undefined only for callers without a client; a keyed policy then takes turns. */
+  select(key: Hash64 | undefined, now: Instant): Backend | undefined {
+    const chosen = this.policy.select(this.candidates.list, key, now);
+    if (chosen === undefined) return undefined;
+    this.failsOpen = this.candidates.tier === 'fail-open';
+    if (this.failsOpen) this.failOpenCount += 1;
+    return chosen;
+  }
+
+  /** What selections have shown since the last call; each turn is told once, to be logged once (spec §3.1). */
+  takeFailOpenChange(): FailOpenChange | undefined {
+    if (this.failsOpen === this.reportedFailsOpen) return undefined;
+    this.reportedFailsOpen = this.failsOpen;
+    return this.failsOpen ? 'entered' : 'left';
+  }
+
+  /**
+   * Replaces the list. Of several entries with one id and address the last counts, in the place of the first. Health,
+   * status and load of a backend that stays are kept.
+   */
+  setBackends(backends: readonly Backend[]): void {
+    const old = new Map(this.list.map((backend) => [backendIdentity(backend), backend]));
+    const wanted = new Map(backends.map((backend) => [backendIdentity(backend), backend]));
+    const next = [...wanted].map(([identity, backend]) => unchanged(old.get(identity), backend));
+    if (next.length === old.size && next.every((backend, at) => backend === this.list[at])) return;
+    this.list = next;
+    this.loads.setBackends(next);
+    this.candidates.setBackends(next);
+    this.policy.backendsChanged?.(next);
+  }
+
+  /** Appends `backend`, or replaces the one with its id and address. Says whether it is a new one. */
+  addBackend(backend: Backend): boolean {
+    const before = this.list.length;
+    this.setBackends([...this.list, backend]);
+    return this.list.length > before;
+  }
+
+  /** Starts the policy afresh: round-robin from the first, Maglev with a new table. */
+  setPolicy(loadBalancing: LoadBalancing | PolicyFactory, loadMetric: LoadMetric): void {
+    this.loads.setMetric(loadMetric);
+    this.policy = makePolicy(loadBalancing, this.tools);
+    this.policy.backendsChanged?.(this.list);
+  }
+
+  /** Of every backend at `address`. */
+  setHealth(address: Address, healthy: boolean): void {
+    this.candidates.setHealth(address, healthy);
+  }
+
+  /** Of every backend at `address`. */
+  setStatus(address: Address, status: BackendStatus): void {
+    this.candidates.setStatus(address, status);
+  }
+
+  availability(): Availability {
+    return this.candidates.availability();
+  }
+
+  /** A flow now lives on `backend`, which `select` gave. */
+  flowOpened(backend: Backend): void {
+    this.loads.flowOpened(backend);
+  }
+
+  flowClosed(backend: Backend): void {
+    this.loads.flowClosed(backend);
+  }
+
+  /** A client datagram of a live flow went to `backend`. */
+  forwarded(backend: Backend, now: Instant): void {
+    this.loads.forwarded(backend, now);
+  }
+
+  /** A probe of `address` was answered after `took`. */
+  probed(address: Address, took: Duration): void {
+    this.loads.probed(address, took);
+  }
+
+  /** Live flows on a backend of the list. */
+  flowsOn(backend: Backend): number {
+    return this.loads.flowsOn(backend);
+  }
+}
+
+function makePolicy(
+  loadBalancing: LoadBalancing | PolicyFactory,
+  tools: PolicyTools,
+): BalancingPolicy {
+  return typeof loadBalancing === 'function'
+    ? loadBalancing(tools)
+    : createPolicy(loadBalancing, tools);
+}
+
+/** The old object where nothing changed, so that live flows and the list speak of the same one. */
+function unchanged(old: Backend | undefined, wanted: Backend): Backend {
+  const same =
+    old !== undefined &&
+    old.weight === wanted.weight &&
+    old.backup === wanted.backup &&
+    sameAddress(old.address, wanted.address);
+  return same ? old : wanted;
+}

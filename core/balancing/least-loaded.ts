@@ -1,0 +1,25 @@
+/** LEAST_LOADED: the lightest candidate by the load metric; the first wins ties (spec §3.3). */
+import type { Backend } from '../contract.ts';
+import type { Hash64 } from '../hash.ts';
+import type { Instant } from '../time.ts';
+import type { BalancingPolicy, IsLighter } from './policy.ts';
+
+export class LeastLoaded implements BalancingPolicy {
+  private readonly isLighter: IsLighter;
+
+  constructor(isLighter: IsLighter) {
+    this.isLighter = isLighter;
+  }
+
+  select(
+    candidates: readonly Backend[],
+    _key: Hash64 | undefined,
+    now: Instant,
+  ): Backend | undefined {
+    let best = candidates[0];
+    for (const candidate of candidates) {
+      if (best !== undefined && this.isLighter(candidate, best, now)) best = candidate;
+    }
+    return best;
+  }
+}

@@ -1,0 +1,40 @@
+/**
+ * What a balancing policy is: something that picks one backend of those a new flow may go to. Health, backup tier and
+ * fail-open were settled before it is asked (candidates.ts). `policy.laws.ts` says what every policy must keep, and
+ * `examples/own-policy.ts` is one of a user's own.
+ */
+import type { Backend } from '../contract.ts';
+import type { Hash64 } from '../hash.ts';
+import type { Random } from '../random.ts';
+import type { Instant } from '../time.ts';
+
+export interface BalancingPolicy {
+  /**
+   * One of `candidates`, or undefined when there is none. The list is in configuration order and is the same array until
+   * it changes. A policy without affinity ignores `key`; one with affinity must also cope without.
+   */
+  select(
+    candidates: readonly Backend[],
+    key: Hash64 | undefined,
+    now: Instant,
+  ): Backend | undefined;
+  /** All backends of the cluster, healthy or not: before the first selection, and when backends come, go or change. */
+  backendsChanged?(backends: readonly Backend[]): void;
+}
+
+/** Whether `candidate` carries strictly less than `best` at `now`, by the cluster's load metric. */
+export type IsLighter = (candidate: Backend, best: Backend, now: Instant) => boolean;
+
+/** What a policy may build on. */
+export interface PolicyTools {
+  readonly random: Random;
+  readonly placementSeed: Hash64;
+  readonly isLighter: IsLighter;
+}
+
+export type PolicyFactory = (tools: PolicyTools) => BalancingPolicy;
+
+/** HRW and MAGLEV know no weight below 1 (spec §1.6). */
+export function effectiveWeight(backend: Backend): number {
+  return Math.max(1, backend.weight);
+}

@@ -1,0 +1,33 @@
+/** POWER_OF_TWO: two distinct candidates by chance, the lighter of them (Mitzenmacher 2001). Ties keep list order. */
+import type { Backend } from '../contract.ts';
+import type { Hash64 } from '../hash.ts';
+import type { Random } from '../random.ts';
+import type { Instant } from '../time.ts';
+import type { BalancingPolicy, IsLighter } from './policy.ts';
+
+export class PowerOfTwo implements BalancingPolicy {
+  private readonly random: Random;
+  private readonly isLighter: IsLighter;
+
+  constructor(random: Random, isLighter: IsLighter) {
+    this.random = random;
+    this.isLighter = isLighter;
+  }
+
+  select(
+    candidates: readonly Backend[],
+    _key: Hash64 | undefined,
+    now: Instant,
+  ): Backend | undefined {
+    const count = candidates.length;
+    if (count < 2) return candidates[0];
+    const one = this.random.below(count);
+    // The second draw skips the first: distinct candidates without a loop, so always two draws.
+    const drawn = this.random.below(count - 1);
+    const other = drawn < one ? drawn : drawn + 1;
+    const earlier = candidates[Math.min(one, other)];
+    const later = candidates[Math.max(one, other)];
+    if (earlier === undefined || later === undefined) return undefined;
+    return this.isLighter(later, earlier, now) ? later : earlier;
+  }
+}
