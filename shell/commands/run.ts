@@ -1,0 +1,62 @@
+/** `sozu-udp run --config FILE`: checks the whole file, starts, and runs until a signal. */
+import { formatAddress, type Config } from '../../core/index.ts';
+import { readEnvironment } from '../config/environment.ts';
+import { loadConfig } from '../config/load.ts';
+import { createLog, type Log } from '../log.ts';
+import { Proxy } from '../proxy.ts';
+import { stopOnSignals } from '../signals.ts';
+import { formatProblems } from './check.ts';
+
+/** Exit codes: 0 stopped as asked, 1 could not listen, 2 the configuration has errors. */
+export async function runFile(file: string): Promise<number> {
+  const colour = process.stderr.isTTY;
+  const { config, settings, problems } = loadConfig(file, readEnvironment());
+  process.stderr.write(formatProblems(problems, { colour }));
+  if (config === undefined || settings === undefined) {
+    process.stderr.write(`${file}: nothing was started\n`);
+    return 2;
+  }
+  return runConfig(config, createLog(settings.logLevel));
+}
+
+/** Runs until a signal; `started` is called once every listener is open. */
+export async function runConfig(
+  config: Config,
+  log: Log,
+  started: (proxy: Proxy) => void = () => undefined,
+): Promise<number> {
+  const proxy = new Proxy(config, log);
+  if (proxy.failures.length > 0) {
+    for (const { address, errno } of proxy.failures) {
+      process.stderr.write(
+        `cannot listen on ${formatAddress(address)}: ${errno}${advice(errno)}\n`,
+      );
+    }
+    proxy.stop();
+    return 1;
+  }
+  const quiet = stopOnSignals(proxy, (signal, hard) => {
+    log.info({ signal, flows: proxy.flowCount }, hard ? 'closing at once' : 'draining');
+  });
+  log.info({ listeners: config.listeners.length, clusters: config.clusters.length }, 'started');
+  started(proxy);
+  const { flowsClosed } = await proxy.stopped;
+  quiet();
+  log.info({ flowsClosed }, 'stopped');
+  return 0;
+}
+
+function advice(errno: string): string {
+  switch (errno) {
+    case 'EADDRINUSE':
+      return ' (another program has this port: `ss -ulpn` names it)';
+    case 'EACCES':
+      return ' (ports below 1024 need CAP_NET_BIND_SERVICE)';
+    case 'EADDRNOTAVAIL':
+      return ' (this machine has no such address: `ip address` lists them)';
+    case 'EMFILE':
+      return ' (raise the descriptor limit: `ulimit -n`)';
+    default:
+      return '';
+  }
+}

@@ -1,0 +1,301 @@
+/**
+ * The portable driver: node:dgram, one socket per listener and one connected socket per flow. It defines what every other
+ * driver must do; it decides nothing.
+ *
+ * node:dgram sends at once and tells failures in a callback of the same turn, or of a later one when libuv had to queue the
+ * datagram. A turn ends in `setImmediate`, after every arrival of one poll of the event loop.
+ */
+import { createSocket, type Socket } from 'node:dgram';
+import {
+  instant,
+  listenerOf,
+  type Address,
+  type Arrivals,
+  type DriverCapabilities,
+  type Errno,
+  type Instant,
+  type ListenerId,
+  type Opened,
+  type Ports,
+  type SendFailed,
+  type SocketId,
+} from '../../core/index.ts';
+import { AddressTexts, fromRemote, ipText } from './address-text.ts';
+import { OneTimer } from './timer.ts';
+
+/** Asked of the kernel for listeners; it grants at most net.core.rmem_max. */
+const LISTENER_BUFFER_BYTES = 4 * 1_024 * 1_024;
+
+type Sent = (error: Error | null) => void;
+
+/** One socket and what its sends in flight need to be told apart. */
+interface Channel {
+  readonly socket: Socket;
+  readonly sent: Sent;
+  /** Sends whose callback has not come. */
+  outstanding: number;
+  /** The turn of the latest send. */
+  turn: number;
+}
+
+interface ListenerChannel extends Channel {
+  readonly texts: AddressTexts;
+}
+
+interface UpstreamChannel extends Channel {
+  /** The datagram in flight, for the one retry of a stale refusal. */
+  header: Uint8Array | undefined;
+  payload: Uint8Array | undefined;
+  retried: boolean;
+}
+
+export class DgramDriver implements Ports {
+  readonly capabilities: DriverCapabilities = { name: 'dgram', batch: 1, localAddress: false };
+  private arrivals: Arrivals | undefined;
+  private readonly listeners = new Map<ListenerId, ListenerChannel>();
+  private readonly upstreams = new Map<SocketId, UpstreamChannel>();
+  private readonly failures: SendFailed[] = [];
+  private readonly timer: OneTimer;
+  private readonly endTurn: () => void;
+  private turn = 1;
+  private turnIsOpen = false;
+
+  constructor() {
+    this.timer = new OneTimer(
+      () => this.now(),
+      () => {
+        this.heard().timer();
+      },
+    );
+    this.endTurn = () => {
+      this.turnIsOpen = false;
+      this.arrivals?.endTurn();
+    };
+  }
+
+  /** Says who hears of arrivals. Nothing may arrive before. */
+  attach(arrivals: Arrivals): void {
+    this.arrivals = arrivals;
+  }
+
+  /** The bound address of an open listener: the port the kernel chose for port 0. */
+  portOf(listener: ListenerId): number | undefined {
+    return this.listeners.get(listener)?.socket.address().port;
+  }
+
+  /** Open sockets, listeners included. */
+  get socketCount(): number {
+    return this.listeners.size + this.upstreams.size;
+  }
+
+  now(): Instant {
+    return instant(Math.floor(performance.now() * 1_000));
+  }
+
+  openListener(listener: ListenerId, address: Address, ipv6Only: boolean): Opened {
+    const socket = createSocket({
+      type: address.family === 4 ? 'udp4' : 'udp6',
+      ipv6Only,
+      lookup: answerAtOnce,
+      recvBufferSize: LISTENER_BUFFER_BYTES,
+      sendBufferSize: LISTENER_BUFFER_BYTES,
+    });
+    const failed = openNow(socket, () => {
+      socket.bind({ port: address.port, address: ipText(address), exclusive: true });
+      socket.address();
+    });
+    if (failed !== undefined) return failed;
+    const channel: ListenerChannel = {
+      socket,
+      texts: new AddressTexts(address.family),
+      sent: (error) => this.onListenerSent(listener, channel, error),
+      outstanding: 0,
+      turn: 0,
+    };
+    this.listeners.set(listener, channel);
+    socket.on('error', (error) => this.heard().lateSendFailure(listener, errnoOf(error)));
+    socket.on('message', (payload, remote) => {
+      const src = fromRemote(remote.address, remote.port);
+      if (src !== undefined) this.heard().clientDatagram(listener, src, undefined, payload);
+    });
+    return undefined;
+  }
+
+  closeListener(listener: ListenerId): void {
+    this.listeners.get(listener)?.socket.close();
+    this.listeners.delete(listener);
+  }
+
+  openUpstream(id: SocketId, backend: Address): Opened {
+    const socket = createSocket({
+      type: backend.family === 4 ? 'udp4' : 'udp6',
+      lookup: answerAtOnce,
+    });
+    const failed = openNow(socket, () => {
+      socket.connect(backend.port, ipText(backend));
+      socket.remoteAddress();
+    });
+    if (failed !== undefined) return failed;
+    const channel: UpstreamChannel = {
+      socket,
+      sent: (error) => this.onUpstreamSent(id, channel, error),
+      outstanding: 0,
+      turn: 0,
+      header: undefined,
+      payload: undefined,
+      retried: false,
+    };
+    this.upstreams.set(id, channel);
+    socket.on('error', () => this.heard().refused(id));
+    socket.on('message', (payload) => this.heard().backendDatagram(id, payload));
+    return undefined;
+  }
+
+  closeUpstream(id: SocketId): void {
+    this.upstreams.get(id)?.socket.close();
+    this.upstreams.delete(id);
+  }
+
+  sendToBackend(id: SocketId, header: Uint8Array | undefined, payload: Uint8Array): void {
+    const channel = this.upstreams.get(id);
+    if (channel === undefined) return this.fail('to-backend', listenerOf(id), 'error', 'EBADF');
+    if (isBlocked(channel)) return this.fail('to-backend', listenerOf(id), 'blocked', 'EAGAIN');
+    channel.outstanding += 1;
+    channel.turn = this.turn;
+    channel.header = header;
+    channel.payload = payload;
+    channel.retried = false;
+    transmit(channel, header, payload);
+  }
+
+  sendToClient(
+    listener: ListenerId,
+    dst: Address,
+    _from: Address | undefined,
+    payload: Uint8Array,
+  ): void {
+    const channel = this.listeners.get(listener);
+    if (channel === undefined) return this.fail('to-client', listener, 'error', 'EBADF');
+    if (isBlocked(channel)) return this.fail('to-client', listener, 'blocked', 'EAGAIN');
+    channel.outstanding += 1;
+    channel.turn = this.turn;
+    channel.socket.send(payload, dst.port, channel.texts.of(dst), channel.sent);
+  }
+
+  flush(report: (failure: SendFailed) => void): void {
+    this.turn += 1;
+    for (const failure of this.failures) report(failure);
+    this.failures.length = 0;
+  }
+
+  wakeAt(at: Instant | undefined): void {
+    this.timer.wakeAt(at);
+  }
+
+  /** Who hears of an arrival; the turn it begins ends when this poll of the event loop is over. */
+  private heard(): Arrivals {
+    if (!this.turnIsOpen) {
+      this.turnIsOpen = true;
+      setImmediate(this.endTurn);
+    }
+    if (this.arrivals === undefined) throw new Error('attach() comes before the first open');
+    return this.arrivals;
+  }
+
+  private onListenerSent(listener: ListenerId, channel: Channel, error: Error | null): void {
+    channel.outstanding -= 1;
+    if (error === null) return;
+    this.failSent('to-client', listener, channel, errnoOf(error));
+  }
+
+  private onUpstreamSent(id: SocketId, channel: UpstreamChannel, error: Error | null): void {
+    const { header, payload } = channel;
+    if (error !== null && errnoOf(error) === 'ECONNREFUSED' && !channel.retried) {
+      channel.retried = true;
+      this.heard().refused(id);
+      if (payload !== undefined && this.upstreams.has(id))
+        return transmit(channel, header, payload);
+    }
+    channel.outstanding -= 1;
+    channel.header = undefined;
+    channel.payload = undefined;
+    if (error !== null) this.failSent('to-backend', listenerOf(id), channel, errnoOf(error));
+  }
+
+  /** A failure known before the flush is that flush's to report; a later one is an arrival of its own. */
+  private failSent(
+    direction: SendFailed['direction'],
+    listener: ListenerId,
+    channel: Channel,
+    errno: Errno,
+  ): void {
+    if (channel.turn === this.turn) this.fail(direction, listener, 'error', errno);
+    else this.heard().lateSendFailure(listener, errno);
+  }
+
+  private fail(
+    direction: SendFailed['direction'],
+    listener: ListenerId,
+    cause: SendFailed['cause'],
+    errno: Errno,
+  ): void {
+    this.failures.push({ direction, listener, cause, errno });
+  }
+}
+
+/** Whether libuv still holds an earlier datagram of this socket. Asked of it only when one has not been confirmed. */
+function isBlocked(channel: Channel): boolean {
+  return channel.outstanding > 0 && channel.socket.getSendQueueCount() > 0;
+}
+
+function transmit(
+  channel: UpstreamChannel,
+  header: Uint8Array | undefined,
+  payload: Uint8Array,
+): void {
+  if (header === undefined) channel.socket.send(payload, channel.sent);
+  else channel.socket.send([header, payload], channel.sent);
+}
+
+/**
+ * Runs `open`, which must finish within the call, and closes the socket if it did not. A failed bind is told by an event
+ * inside the call; a failed connect shows only as a socket without a peer, and its event comes too late to be of use.
+ */
+function openNow(socket: Socket, open: () => void): Opened {
+  let errno: Errno | undefined;
+  const note = (error: Error): void => {
+    errno ??= errnoOf(error);
+  };
+  socket.on('error', note);
+  try {
+    open();
+  } catch (error) {
+    errno ??= noPeer(error);
+  }
+  if (errno === undefined) {
+    socket.off('error', note);
+    return undefined;
+  }
+  socket.close();
+  return errno;
+}
+
+/** A connect that failed names its reason too late; what is known in time is that there is no peer. */
+function noPeer(error: unknown): Errno {
+  const errno = error instanceof Error ? errnoOf(error) : 'EUNKNOWN';
+  return errno === 'ERR_SOCKET_DGRAM_NOT_CONNECTED' ? 'ENOTCONN' : errno;
+}
+
+/** `EMFILE`, `EADDRINUSE` and so on. */
+function errnoOf(error: Error): Errno {
+  return 'code' in error && typeof error.code === 'string' ? error.code : 'EUNKNOWN';
+}
+
+/** The core deals in IP literals only, so nothing is looked up, and bind and connect complete within the call. */
+function answerAtOnce(
+  host: string,
+  _options: unknown,
+  answer: (error: null, address: string, family: number) => void,
+): void {
+  answer(null, host, host.includes(':') ? 6 : 4);
+}

@@ -1,0 +1,38 @@
+/** The process's one timer. It may fire early and says nothing but "look": the core compares times itself. */
+import { until, type Instant } from '../../core/index.ts';
+
+/** setTimeout takes no more than this many milliseconds. */
+const LONGEST = 2_147_483_647;
+
+export class OneTimer {
+  private readonly now: () => Instant;
+  private readonly onFire: () => void;
+  private handle: NodeJS.Timeout | undefined;
+  private at: Instant | undefined;
+
+  constructor(now: () => Instant, onFire: () => void) {
+    this.now = now;
+    this.onFire = onFire;
+  }
+
+  /**
+   * Fires at `at`, or before: a timer that is already set for an earlier time stays, because the deadline of a busy proxy
+   * moves with every datagram and setting a timer costs more than one look too many.
+   */
+  wakeAt(at: Instant | undefined): void {
+    if (at === undefined) return this.clear();
+    if (this.at !== undefined && this.at <= at) return;
+    this.clear();
+    this.at = at;
+    const delay = Math.min(LONGEST, Math.ceil(until(this.now(), at) / 1_000));
+    this.handle = setTimeout(() => {
+      this.at = undefined;
+      this.onFire();
+    }, delay);
+  }
+
+  private clear(): void {
+    clearTimeout(this.handle);
+    this.at = undefined;
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * Logs in JSON lines. Nothing here is called per datagram: what repeats with traffic goes through a limiter, which says how
+ * often it kept quiet.
+ */
+import { pino, type Logger } from 'pino';
+import type { ShellSettings } from './config/parse.ts';
+
+export type Log = Logger;
+
+/** Writes to standard output, without buffering, so that the last line before an exit is not lost. */
+export function createLog(level: ShellSettings['logLevel']): Log {
+  return pino({ level, base: { pid: process.pid } }, pino.destination({ sync: true }));
+}
+
+/** At most one line per reason in this time. */
+const QUIET_MILLISECONDS = 10_000;
+
+/** Lets the first of its kind through, then one every ten seconds with the number suppressed in between. */
+export class LogLimiter {
+  private readonly clock: () => number;
+  private readonly lastByReason = new Map<string, { at: number; suppressed: number }>();
+
+  /** `clock` is in milliseconds. Reasons must come from a closed set: there is one entry for each. */
+  constructor(clock: () => number = () => performance.now()) {
+    this.clock = clock;
+  }
+
+  /** The number suppressed since the last line, or undefined when this one is to be suppressed too. */
+  admit(reason: string): number | undefined {
+    const now = this.clock();
+    const last = this.lastByReason.get(reason);
+    if (last !== undefined && now - last.at < QUIET_MILLISECONDS) {
+      last.suppressed += 1;
+      return undefined;
+    }
+    this.lastByReason.set(reason, { at: now, suppressed: 0 });
+    return last?.suppressed ?? 0;
+  }
+}

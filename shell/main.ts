@@ -1,0 +1,82 @@
+#!/usr/bin/env node
+/** The command line: `sozu-udp run`, `check` and `start`. */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { Command } from 'commander';
+import { AssertionError } from '../core/index.ts';
+import { runCheck } from './commands/check.ts';
+import { runDemo } from './commands/demo.ts';
+import { runFile } from './commands/run.ts';
+
+/** A bug in this program: supervisors may tell it from a refusal to start. */
+const EXIT_BUG = 70;
+const EXIT_USAGE = 2;
+
+process.on('uncaughtException', (error) => {
+  process.stderr.write(`${error.stack ?? String(error)}\n`);
+  process.exit(error instanceof AssertionError ? EXIT_BUG : 1);
+});
+await program().parseAsync();
+
+function program(): Command {
+  const command = new Command('sozu-udp')
+    .description('A UDP load balancer: one listener, many flows, each pinned to a backend.')
+    .version(packageVersion(), '--version', 'print the version')
+    .helpOption('--help', 'print this help')
+    .showHelpAfterError()
+    .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : EXIT_USAGE))
+    .addHelpText(
+      'after',
+      `
+Examples:
+  sozu-udp start                            a demo on 127.0.0.1:5300, with two echo backends
+  sozu-udp check dns.toml                   what is wrong with a configuration
+  sozu-udp run --config dns.toml            run it; SIGTERM drains, a second one closes at once`,
+    );
+  command
+    .command('run')
+    .description('run a configuration until SIGTERM or SIGINT')
+    .requiredOption('-c, --config <file>', 'TOML file, see doc/CONFIGURE.md')
+    .addHelpText('after', '\nExample:\n  sozu-udp run --config dns.toml')
+    .action(async (options: { config: string }) => exitWith(await runFile(options.config)));
+  command
+    .command('start')
+    .description('run a demo, or a configuration')
+    .option('-c, --config <file>', 'TOML file instead of the demo')
+    .addHelpText('after', '\nExample:\n  sozu-udp start --config dns.toml')
+    .action(async ({ config }: { config?: string }) =>
+      exitWith(config === undefined ? await runDemo() : await runFile(config)),
+    );
+  command
+    .command('check')
+    .description('check a configuration: exit code 0, 1 with --strict and warnings, 2 on errors')
+    .argument('<file>', 'TOML file')
+    .option('--strict', 'fail on warnings')
+    .option('--json', 'print problems for programs')
+    .addHelpText('after', '\nExample:\n  sozu-udp check --strict dns.toml')
+    .action(async (file: string, options: { strict?: boolean; json?: boolean }) =>
+      exitWith(await runCheck(file, { ...options, colour: process.stdout.isTTY })),
+    );
+  return command;
+}
+
+/** Sets the code and lets the process end by itself, so that nothing written is cut off. */
+function exitWith(code: number): void {
+  process.exitCode = code;
+}
+
+/** From package.json, which stands two folders above the compiled file and one above the source. */
+function packageVersion(): string {
+  for (const above of ['../../package.json', '../package.json']) {
+    try {
+      const text = readFileSync(fileURLToPath(new URL(above, import.meta.url)), 'utf8');
+      const parsed: unknown = JSON.parse(text);
+      if (typeof parsed === 'object' && parsed !== null && 'version' in parsed) {
+        return String(parsed.version);
+      }
+    } catch {
+      // Not in this folder: the other one has it.
+    }
+  }
+  return 'unknown';
+}
