@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest';
+import { BARS, compareWithBars, inCoreFigures, pairedFigures } from './bars.ts';
+
+const spread = { lower: 1, median: 1, upper: 1 };
+
+function cost(flows: number, active: number, median: number) {
+  const client = { ...spread, median };
+  return { flows, active, client, backend: spread, clientBytes: 0, backendBytes: 0 };
+}
+
+const core = inCoreFigures({
+  managerBytesPerFlow: 300,
+  tableBytesPerFlow: 85,
+  forwarding: [cost(100, 100, 90), cost(100_000, 100_000, 250), cost(100_000, 100, 95)],
+  inserts: [
+    { name: 'flow table', longest: [4_000, 200, 900], tail: [20, 20, 20] },
+    { name: 'admission', longest: [5_000, 3_000, 1_500], tail: [40, 40, 40] },
+  ],
+});
+
+function pairedRun(flows: number, window: number, ratio: number) {
+  const measured = { nanoseconds: [1], spread, tripsPerSecond: 1, trips: 1, lost: 0 };
+  return pairedFigures({
+    load: { flows, window, bytes: 64 },
+    sliceMs: 500,
+    peers: 'C',
+    series: [
+      { ...measured, name: 'yardstick', ratio: 1, pairedRatio: spread },
+      { ...measured, name: 'sozu-udp', ratio, pairedRatio: spread },
+    ],
+  });
+}
+
+test('every bar has a figure that the bench measures, so no misspelt name goes unchecked', () => {
+  const figures = [...pairedRun(16, 16, 1), ...pairedRun(1_000, 1, 1), ...core];
+  expect(compareWithBars(figures, BARS).map(({ bar }) => bar)).toEqual(BARS);
+});
+
+test('a figure equal to its bar meets it, one above misses it', () => {
+  const bars = [{ figure: 'x', atMost: 2, unit: '' }];
+  expect(compareWithBars([{ name: 'x', value: 2 }], bars)[0]?.met).toBe(true);
+  expect(compareWithBars([{ name: 'x', value: 2.001 }], bars)[0]?.met).toBe(false);
+});
+
+test('a figure that is not a number misses its bar', () => {
+  const bars = [{ figure: 'x', atMost: 2, unit: '' }];
+  expect(compareWithBars([{ name: 'x', value: Number.NaN }], bars)[0]?.met).toBe(false);
+});
+
+test('a bar whose part was not run is not compared', () => {
+  expect(compareWithBars(core, BARS)).toHaveLength(5);
+});
+
+test('in-core figures are differences to 100 flows, and the best run of the longest insert', () => {
+  expect(core.map(({ value }) => value)).toEqual([160, 5, 85, 200, 1_500]);
+});

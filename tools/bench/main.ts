@@ -1,0 +1,150 @@
+/**
+ * `npm run bench`: measures, prints, and with `--check` compares with bars.ts. Run alone, on an
+ * idle machine.
+ */
+import { writeFileSync } from 'node:fs';
+import { arch, cpus, release } from 'node:os';
+import { Command, InvalidArgumentError, Argument } from 'commander';
+import {
+  BARS,
+  compareWithBars,
+  inCoreFigures,
+  pairedFigures,
+  type Figure,
+  type Verdict,
+} from './bars.ts';
+import { CONTROL, PRODUCT, YARDSTICK } from './contenders.ts';
+import { measureInCore, type InCoreResult } from './in-core.ts';
+import { measurePaired, type PairedResult } from './paired.ts';
+import { preparePeers, type Load } from './peers.ts';
+import { killAll, placement } from './processes.ts';
+import { inCoreReport, pairedReport, verdictReport } from './report.ts';
+
+interface Options {
+  readonly slices: number;
+  readonly json?: string;
+  readonly check?: boolean;
+}
+
+const LOADS: readonly Load[] = [
+  { flows: 16, window: 16, bytes: 64 },
+  { flows: 1_000, window: 1, bytes: 64 },
+];
+const SLICE_MS = 500;
+const WARM_UP_MS = 2_000;
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    killAll();
+    process.exit(signal === 'SIGINT' ? 130 : 143);
+  });
+}
+
+await new Command('npm run bench --')
+  .description('Measures sozu-udp against a minimal node:dgram forwarder, and the core alone.')
+  .addArgument(
+    new Argument('[part]', 'what to measure').choices(['dgram', 'core', 'all']).default('all'),
+  )
+  .option('--slices <n>', 'slices of half a second that each program gets', parseSlices, 24)
+  .option('--json <file>', 'write every sample to a file')
+  .option('--check', 'exit with 1 when a bar of tools/bench/bars.ts is missed')
+  .addHelpText('after', examples())
+  .action(run)
+  .parseAsync()
+  .catch((error: unknown) => {
+    killAll();
+    note(error instanceof Error ? error.message : String(error));
+    process.exitCode = 1;
+  });
+
+function examples(): string {
+  return `
+Examples:
+  npm run bench                                  everything, some three minutes
+  npm run bench -- dgram --slices 48             only the paired run, twice as long
+  npm run bench -- all --check --json out.json   for a record: compare, and keep the samples`;
+}
+
+async function run(part: string, options: Options): Promise<void> {
+  const dgram = part === 'core' ? [] : await runPaired(options.slices);
+  const core = part === 'dgram' ? undefined : runInCore();
+  const figures = [
+    ...dgram.flatMap(pairedFigures),
+    ...(core === undefined ? [] : inCoreFigures(core)),
+  ];
+  const verdicts = compareWithBars(figures, BARS);
+  print(['', ...verdictReport(verdicts)]);
+  if (options.json !== undefined) writeRecord(options.json, { dgram, core, figures, verdicts });
+  if (options.check === true && verdicts.some(({ met }) => !met)) process.exitCode = 1;
+}
+
+async function runPaired(slices: number): Promise<PairedResult[]> {
+  const peers = preparePeers(note);
+  const places = placement();
+  if (places.proxy === undefined)
+    note('processes are not pinned: taskset or a processor is missing');
+  const results: PairedResult[] = [];
+  for (const load of LOADS) {
+    const prefix = `${load.flows} x ${load.window}: `;
+    const result = await measurePaired([YARDSTICK, PRODUCT, CONTROL], load, {
+      slices,
+      sliceMs: SLICE_MS,
+      warmUpMs: WARM_UP_MS,
+      peers,
+      placement: places,
+      progress: (text) => note(prefix + text),
+    });
+    results.push(result);
+    print(['', ...pairedReport(result)]);
+  }
+  return results;
+}
+
+function runInCore(): InCoreResult {
+  if (globalThis.gc === undefined) throw new Error('start with node --expose-gc, as npm does');
+  const collect = globalThis.gc;
+  const result = measureInCore({
+    rounds: 15,
+    datagrams: 200_000,
+    inserts: 1_000_000,
+    insertRuns: 8,
+    collect: () => collect(),
+    progress: (text) => note(`core: ${text}`),
+  });
+  print(['', ...inCoreReport(result)]);
+  return result;
+}
+
+interface Measured {
+  readonly dgram: readonly PairedResult[];
+  readonly core: InCoreResult | undefined;
+  readonly figures: readonly Figure[];
+  readonly verdicts: readonly Verdict[];
+}
+
+function writeRecord(file: string, measured: Measured): void {
+  const machine = {
+    processor: cpus()[0]?.model ?? 'unknown',
+    processors: cpus().length,
+    architecture: arch(),
+    kernel: release(),
+    node: process.version,
+    when: new Date().toISOString(),
+  };
+  writeFileSync(file, `${JSON.stringify({ machine, ...measured }, undefined, 2)}\n`);
+  note(`wrote ${file}`);
+}
+
+function parseSlices(text: string): number {
+  const count = Number(text);
+  if (!Number.isInteger(count) || count < 1) throw new InvalidArgumentError('a number from 1 up');
+  return count;
+}
+
+function note(text: string): void {
+  process.stderr.write(`bench: ${text}\n`);
+}
+
+function print(lines: readonly string[]): void {
+  process.stdout.write(`${lines.join('\n')}\n`);
+}

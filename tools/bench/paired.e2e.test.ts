@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import { CONTROL, YARDSTICK, type Contender } from './contenders.ts';
+import { measurePaired, type PairedOptions } from './paired.ts';
+import { nodePeers, preparePeers, type Peers } from './peers.ts';
+import { placement } from './processes.ts';
+
+const load = { flows: 4, window: 2, bytes: 64 };
+
+/** Short on purpose: this asks whether the harness works, never how fast anything is. */
+function tiny(peers: Peers): PairedOptions {
+  return {
+    slices: 2,
+    sliceMs: 50,
+    warmUpMs: 50,
+    peers,
+    placement: placement(),
+    progress: () => undefined,
+  };
+}
+
+test.each([
+  ['the peers this machine can have', preparePeers(() => undefined)],
+  ['Node peers', nodePeers()],
+])('with %s the yardstick is measured against itself', async (_, peers) => {
+  const result = await measurePaired([YARDSTICK, CONTROL], load, tiny(peers));
+  expect(result).toMatchObject({ load, sliceMs: 50, peers: peers.kind });
+  expect(result.series.map(({ name }) => name)).toEqual(['yardstick', 'control']);
+  for (const { nanoseconds, trips, tripsPerSecond, lost, ratio, pairedRatio } of result.series) {
+    expect(nanoseconds).toHaveLength(2);
+    for (const cost of nanoseconds) expect(cost).toBeGreaterThan(0);
+    expect(trips).toBeGreaterThan(0);
+    expect(tripsPerSecond).toBeGreaterThan(0);
+    expect(lost).toBeGreaterThanOrEqual(0);
+    expect(ratio).toBeGreaterThan(0);
+    expect(pairedRatio.lower).toBeLessThanOrEqual(pairedRatio.upper);
+  }
+  expect(result.series[0]?.ratio).toBe(1);
+});
+
+test('a contender that ends before it listens fails the run with its own words', async () => {
+  const broken: Contender = {
+    name: 'broken',
+    command: () => [process.execPath, '-e', 'console.error("no such backend"); process.exit(3)'],
+  };
+  const run = measurePaired([broken], load, tiny(nodePeers()));
+  await expect(run).rejects.toThrow(/broken ended \(3\)\s+no such backend/);
+});
+
+test('a contender that swallows what it gets fails the run instead of looking fast', async () => {
+  const deaf: Contender = {
+    name: 'deaf',
+    command: ({ port }) => [process.execPath, '-e', `(${listenOnly})(${port})`],
+  };
+  const run = measurePaired([deaf], load, tiny(nodePeers()));
+  await expect(run).rejects.toThrow('no datagram came back through deaf');
+});
+
+/** Runs in a process of its own. */
+const listenOnly = `(port) => {
+  const socket = require('node:dgram').createSocket('udp4');
+  socket.bind(port, '127.0.0.1', () => console.log('listening'));
+}`;

@@ -1,0 +1,131 @@
+/**
+ * Child processes of a bench: started on a processor of their own, spoken to in lines, their
+ * processor time read from the kernel, and gone when the bench is. Linux only: there is no other
+ * place to ask for a thread's time in nanoseconds.
+ */
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+export interface Program {
+  readonly name: string;
+  readonly pid: number;
+  /**
+   * The next line of stdout or stderr that matches; others are dropped. Rejects when the program
+   * ends or is silent.
+   */
+  waitFor(pattern: RegExp, timeoutMs?: number): Promise<string>;
+  /** Writes one line to stdin. */
+  say(line: string): void;
+  stop(): Promise<void>;
+}
+
+interface Waiter {
+  readonly pattern: RegExp;
+  readonly found: (line: string) => void;
+  readonly failed: (error: Error) => void;
+}
+
+const SILENCE_MS = 20_000;
+const running = new Set<ChildProcess>();
+process.once('exit', killAll);
+
+/**
+ * Ends every program still running, at once: for the way out, when nothing can be awaited any more.
+ */
+export function killAll(): void {
+  for (const child of running) child.kill('SIGKILL');
+}
+
+/** Starts `command`, on `processor` alone when one is given. */
+export function start(
+  name: string,
+  command: readonly string[],
+  processor: number | undefined,
+): Program {
+  const pinned = processor === undefined ? command : ['taskset', '-c', `${processor}`, ...command];
+  const [file = '', ...words] = pinned;
+  const child = spawn(file, words, { stdio: ['pipe', 'pipe', 'pipe'] });
+  running.add(child);
+  let waiter: Waiter | undefined;
+  let lastLines: string[] = [];
+  const settle = (): Waiter | undefined => {
+    const settled = waiter;
+    waiter = undefined;
+    return settled;
+  };
+  const hear = (line: string): void => {
+    lastLines = [...lastLines.slice(-4), line];
+    if (waiter?.pattern.test(line) === true) settle()?.found(line);
+  };
+  const end = (why: string): void => {
+    running.delete(child);
+    settle()?.failed(new Error([`${name} ended (${why})`, ...lastLines].join('\n')));
+  };
+  createInterface({ input: child.stdout }).on('line', hear);
+  createInterface({ input: child.stderr }).on('line', hear);
+  child.on('error', (error) => end(error.message));
+  const closed = new Promise<void>((resolve) => {
+    child.on('close', (code, signal) => {
+      end(`${signal ?? code}`);
+      resolve();
+    });
+  });
+  return {
+    name,
+    pid: child.pid ?? 0,
+    waitFor: async (pattern, timeoutMs = SILENCE_MS) => {
+      let timer: NodeJS.Timeout | undefined;
+      try {
+        return await new Promise<string>((found, failed) => {
+          waiter = { pattern, found, failed };
+          const silent = new Error(`${name} did not print ${pattern} in ${timeoutMs} ms`);
+          timer = setTimeout(() => settle()?.failed(silent), timeoutMs);
+          if (!running.has(child)) end('before it was asked');
+        });
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+    say: (line) => {
+      child.stdin.write(`${line}\n`);
+    },
+    stop: async () => {
+      child.kill('SIGKILL');
+      await closed;
+    },
+  };
+}
+
+/** Nanoseconds that all threads of a process have run. Exact while the process sleeps. */
+export function processorTime(pid: number): number {
+  let total = 0;
+  for (const task of readdirSync(`/proc/${pid}/task`)) {
+    const [ran] = readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ');
+    total += Number(ran);
+  }
+  return total;
+}
+
+/**
+ * One processor for the program under test and one for its peers; undefined where they cannot be
+ * had.
+ */
+export interface Placement {
+  readonly proxy: number | undefined;
+  readonly peers: number | undefined;
+}
+
+export function placement(): Placement {
+  const allowed = /^Cpus_allowed_list:\s*(\S+)/m.exec(readFileSync('/proc/self/status', 'utf8'));
+  const [proxy, peers] = parseProcessorList(allowed?.[1] ?? '');
+  const pinning = spawnSync('taskset', ['--version']).status === 0 && peers !== undefined;
+  return pinning ? { proxy, peers } : { proxy: undefined, peers: undefined };
+}
+
+/** `0-2,5` is 0, 1, 2, 5. */
+export function parseProcessorList(text: string): number[] {
+  return [...text.matchAll(/(\d+)(?:-(\d+))?/g)].flatMap(([, first, last = first]) =>
+    Array.from({ length: Number(last) - Number(first) + 1 }, (_, at) => Number(first) + at),
+  );
+}

@@ -1,0 +1,112 @@
+/** What a bench prints: tables for a reader. Pure: results in, lines out. */
+import type { Verdict } from './bars.ts';
+import type { InCoreResult, InsertTimes } from './in-core.ts';
+import type { PairedResult, Series } from './paired.ts';
+import type { Quartiles } from './statistics.ts';
+
+export function pairedReport({ load, sliceMs, peers, series }: PairedResult): string[] {
+  const slices = series[0]?.nanoseconds.length ?? 0;
+  return [
+    `${load.flows} flows x window ${load.window}, ${load.bytes} bytes; ` +
+      `${slices} slices of ${sliceMs} ms each in turn; load and echo in ${peers}`,
+    ...table([
+      ['', 'CPU ns/round trip', '(quartiles)', 'ratio', 'paired', '(quartiles)', 'trips/s', 'lost'],
+      ...series.map(seriesRow),
+    ]),
+  ];
+}
+
+function seriesRow(series: Series): string[] {
+  return [
+    series.name,
+    whole(series.spread.median),
+    between(series.spread, whole),
+    series.ratio.toFixed(3),
+    series.pairedRatio.median.toFixed(3),
+    between(series.pairedRatio, (value) => value.toFixed(3)),
+    whole(series.tripsPerSecond),
+    whole(series.lost),
+  ];
+}
+
+export function inCoreReport(result: InCoreResult): string[] {
+  return [
+    'per forwarded datagram, its input and address included',
+    ...table([
+      [
+        'flows',
+        'active',
+        'client: ns',
+        '(quartiles)',
+        'bytes',
+        'backend: ns',
+        '(quartiles)',
+        'bytes',
+      ],
+      ...result.forwarding.map((cost) => [
+        whole(cost.flows),
+        whole(cost.active),
+        whole(cost.client.median),
+        between(cost.client, whole),
+        whole(cost.clientBytes),
+        whole(cost.backend.median),
+        between(cost.backend, whole),
+        whole(cost.backendBytes),
+      ]),
+    ]),
+    '',
+    'bytes a flow at 100,000: ' +
+      `flow table with index ${whole(result.tableBytesPerFlow)}, ` +
+      `all of a manager ${whole(result.managerBytesPerFlow)}`,
+    '',
+    'inserts on the way to a million, microseconds, run by run',
+    ...result.inserts.flatMap(insertLines),
+  ];
+}
+
+function insertLines({ name, longest, tail }: InsertTimes): string[] {
+  return [
+    `  ${name}: longest ${longest.map(whole).join(', ')}; best run ${whole(Math.min(...longest))}`,
+    `  ${name}: 99.99 % within ${tail.map(whole).join(', ')}`,
+  ];
+}
+
+export function verdictReport(verdicts: readonly Verdict[]): string[] {
+  return table(
+    verdicts.map(({ bar, value, met }) => [
+      met ? 'met' : 'MISSED',
+      bar.figure,
+      `${round(value)} ${bar.unit}`.trimEnd(),
+      `at most ${bar.atMost}`,
+    ]),
+  );
+}
+
+/**
+ * Columns wide enough for their longest cell; the first starts flush left, numbers end flush right.
+ */
+function table(rows: readonly (readonly string[])[]): string[] {
+  const columns = Math.max(0, ...rows.map((row) => row.length));
+  const widths = Array.from({ length: columns }, (_, at) =>
+    Math.max(...rows.map((row) => row[at]?.length ?? 0)),
+  );
+  return rows.map((row) => `  ${row.map((cell, at) => pad(cell, widths[at] ?? 0, at)).join('  ')}`);
+}
+
+function pad(cell: string, width: number, column: number): string {
+  return column === 0 ? cell.padEnd(width) : cell.padStart(width);
+}
+
+function between({ lower, upper }: Quartiles, print: (value: number) => string): string {
+  return `(${print(lower)} to ${print(upper)})`;
+}
+
+function whole(value: number): string {
+  return Math.round(value)
+    .toString()
+    .replaceAll(/\B(?=(\d{3})+$)/g, ',');
+}
+
+function round(value: number): string {
+  return Math.abs(value) < 10 ? value.toFixed(3) : whole(value);
+}
