@@ -1,0 +1,196 @@
+/** Laws of the parser: nothing throws, every problem says where, and what is valid means what it says. */
+import * as fc from 'fast-check';
+import { stringify } from 'smol-toml';
+import { expect, test } from 'vitest';
+import { formatAddress, ipv4, ipv6, type Address } from '../../core/address.ts';
+import type { Config } from '../../core/config.ts';
+import { seconds } from '../../core/time.ts';
+import { parseConfig } from './parse.ts';
+import { GLOBAL_KEYS, TABLES } from './schema.ts';
+
+test('arbitrary bytes never throw, and are refused with a place', () => {
+  fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), refusesWithAPlace));
+});
+
+test('arbitrary text never throws, and is refused with a place', () => {
+  const text = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.string({ unit: fc.constantFrom(...'[]{}=.,"\'\\#\n a1'.split('')) }),
+  );
+  fc.assert(fc.property(text, refusesWithAPlace));
+});
+
+test('arbitrary values under the keys of the grammar never throw', () => {
+  const keys = [...new Set(TABLES.flatMap(({ shape }) => Object.keys(shape)))];
+  const key = fc.oneof(fc.constantFrom(...keys, '__proto__', 'constructor'), fc.string());
+  const { table } = fc.letrec<{ table: Record<string, unknown>; value: unknown }>((tie) => ({
+    table: fc.dictionary(key, tie('value'), { maxKeys: 6 }),
+    value: fc.oneof(
+      { depthSize: 'small' },
+      fc.integer(),
+      fc.double({ noNaN: true }),
+      fc.boolean(),
+      fc.date({ noInvalidDate: true, min: new Date(0), max: new Date(253_402_300_799_000) }),
+      fc.constantFrom('udp', 'tcp', 'http', '127.0.0.1:53', '0.0.0.0:53', '[::]:53', 'HRW', ''),
+      tie('table'),
+      fc.array(tie('table'), { maxLength: 3 }),
+    ),
+  }));
+  const listener = fc.record({ protocol: fc.constant('udp'), address: fc.constant('0.0.0.0:53') });
+  const document = fc.record(
+    {
+      ...Object.fromEntries(GLOBAL_KEYS.map((name) => [name, fc.integer()])),
+      listeners: fc.array(fc.oneof(listener, table), { maxLength: 3 }),
+      clusters: fc.dictionary(fc.string(), table, { maxKeys: 3 }),
+    },
+    { requiredKeys: [] },
+  );
+  fc.assert(fc.property(document, (value) => saysWhere(parseConfig(stringify(value)))));
+});
+
+test('a valid configuration means what it says, whatever its values', () => {
+  fc.assert(
+    fc.property(configs(), fc.integer({ min: 1, max: 1_000_000 }), (config, descriptorLimit) => {
+      const parsed = parseConfig(write(config), { descriptorLimit });
+      expect(parsed.problems.filter(({ severity }) => severity === 'error')).toEqual([]);
+      expect(parsed.config).toEqual(config);
+    }),
+  );
+});
+
+function refusesWithAPlace(input: string | Uint8Array): void {
+  const parsed = parseConfig(input);
+  expect(parsed.config).toBeUndefined();
+  expect(parsed.problems.length).toBeGreaterThan(0);
+  saysWhere(parsed);
+}
+
+function saysWhere({ config, problems }: ReturnType<typeof parseConfig>): void {
+  const failed = problems.some(({ severity }) => severity === 'error');
+  expect(config === undefined).toBe(failed);
+  for (const { path, line, problem } of problems) {
+    expect(path !== '' || line !== undefined).toBe(true);
+    expect(problem).not.toBe('');
+  }
+}
+
+/** Valid configurations: each listener has its own address, and no backend is a listener. */
+function configs(): fc.Arbitrary<Config> {
+  const u32 = fc.integer({ min: 0, max: 0xffff_ffff });
+  const port = fc.integer({ min: 1, max: 65_535 });
+  const address = (word: number): fc.Arbitrary<Address> =>
+    fc.oneof(
+      port.map((number) => ipv4(word, number)),
+      fc.tuple(u32, port).map(([low, number]) => ipv6([0x20010db8, word, 1, low], number)),
+    );
+  const id = fc
+    .oneof(
+      fc.constantFrom('dns', '1', 'a.b', 'with "quotes"', 'é'),
+      fc.string({ unit: 'grapheme', minLength: 1 }),
+    )
+    .filter((name) => name !== '__proto__' && name !== 'constructor');
+  const backend = fc.record({
+    id: fc.string({ minLength: 1 }),
+    address: address(0x0a000001),
+    weight: fc.integer({ min: 0, max: 255 }),
+    backup: fc.boolean(),
+  });
+  const cluster = fc.record({
+    cluster: id,
+    affinityWithPort: fc.boolean(),
+    responses: u32,
+    requests: u32,
+    sendProxyProtocol: fc.boolean(),
+    proxyProtocolEveryDatagram: fc.boolean(),
+    maxFlowsPerIp: u32,
+    maxFlowsPerSubnet: u32,
+    subnetPrefixIpv4: fc.integer({ min: 0, max: 32 }),
+    subnetPrefixIpv6: fc.integer({ min: 0, max: 128 }),
+    loadBalancing: fc.constantFrom(
+      'ROUND_ROBIN',
+      'RANDOM',
+      'LEAST_LOADED',
+      'POWER_OF_TWO',
+      'HRW',
+      'MAGLEV',
+    ),
+    loadMetric: fc.constantFrom('CONNECTIONS', 'REQUESTS', 'CONNECTION_TIME'),
+    backends: fc.array(backend, { maxLength: 4 }),
+  });
+  const listener = fc.record({
+    address: fc.integer({ min: 0x7f000001, max: 0x7fffffff }).chain(address),
+    frontTimeout: u32.map(seconds),
+    backTimeout: u32.map(seconds),
+    maxRxDatagramSize: fc.integer({ min: 0, max: 65_507 }),
+    maxFlows: fc.integer({ min: 1, max: 4_194_304 }),
+    ipv6Only: fc.constant(false),
+    cluster: fc.constant(undefined),
+  });
+  return fc
+    .record({
+      grace: u32.map(seconds),
+      clusters: fc.uniqueArray(cluster, { selector: (one) => one.cluster, maxLength: 4 }),
+      listeners: fc.uniqueArray(listener, {
+        selector: (one) => formatAddress(one.address),
+        minLength: 4,
+        maxLength: 6,
+      }),
+    })
+    .map(({ grace, clusters, listeners }) => ({
+      grace,
+      // The engine sorts keys that look like integers to the front.
+      clusters: inFileOrder(clusters),
+      listeners: listeners.map((one, index) => ({ ...one, cluster: clusters[index]?.cluster })),
+    }));
+}
+
+function inFileOrder(clusters: Config['clusters']): Config['clusters'] {
+  const byName = Object.fromEntries(clusters.map((one) => [one.cluster, one]));
+  return Object.values(byName);
+}
+
+/** A file that says `config`, written from the manual rather than from the parser. */
+function write(config: Config): string {
+  return stringify({
+    grace: config.grace / 1_000_000,
+    buffer_size: 0,
+    listeners: config.listeners.map((one) => ({
+      protocol: 'udp',
+      address: formatAddress(one.address),
+      front_timeout: one.frontTimeout / 1_000_000,
+      back_timeout: one.backTimeout / 1_000_000,
+      max_rx_datagram_size: one.maxRxDatagramSize,
+      max_flows: one.maxFlows,
+    })),
+    clusters: Object.fromEntries(
+      config.clusters.map((one) => [
+        one.cluster,
+        {
+          protocol: 'tcp',
+          frontends: config.listeners
+            .filter(({ cluster }) => cluster === one.cluster)
+            .map(({ address }) => ({ address: formatAddress(address) })),
+          backends: one.backends.map(({ id, address, weight, backup }) => ({
+            backend_id: id,
+            address: formatAddress(address),
+            weight,
+            backup,
+          })),
+          load_balancing: one.loadBalancing,
+          load_metric: one.loadMetric,
+          max_connections_per_ip: one.maxFlowsPerIp,
+          max_connections_per_subnet: one.maxFlowsPerSubnet,
+          udp: {
+            affinity_key: one.affinityWithPort ? 'SOURCE_IP_PORT' : 'SOURCE_IP',
+            responses: one.responses,
+            requests: one.requests,
+            send_proxy_protocol: one.sendProxyProtocol,
+            proxy_protocol_every_datagram: one.proxyProtocolEveryDatagram,
+            subnet_prefix_ipv4: one.subnetPrefixIpv4,
+            subnet_prefix_ipv6: one.subnetPrefixIpv6,
+          },
+        },
+      ]),
+    ),
+  });
+}

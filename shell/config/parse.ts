@@ -1,0 +1,178 @@
+/**
+ * The only way from a configuration file to the core's Config. Every problem is reported at once, with its path and, where
+ * TOML gives it, its line; past this nothing checks again. Pure: the machine comes in as an Environment.
+ */
+import { parse as parseToml, TomlError } from 'smol-toml';
+import { formatAddress, unmap } from '../../core/address.ts';
+import {
+  clampMaxRx,
+  effectiveMaxFlows,
+  type ClusterSettings,
+  type Config,
+  type ListenerConfig,
+} from '../../core/config.ts';
+import { DATAGRAM_BYTES_MAX } from '../../core/contract.ts';
+import { seconds } from '../../core/time.ts';
+import { isTable, readDraft, type ClusterDraft, type Draft, type Table } from './draft.ts';
+import type { Environment } from './environment.ts';
+import { reportIssues, suggestKey } from './issues.ts';
+import { locateKeys } from './locate.ts';
+import { hasIpv4Twin, reportLoops } from './loops.ts';
+import { Report, type Problem } from './problem.ts';
+import { GLOBAL, GLOBAL_KEYS, type GlobalTable } from './schema.ts';
+import { FOREIGN_GLOBAL_KEYS } from './sozu-keys.ts';
+import { reportWarnings } from './warnings.ts';
+
+/** Settings of the shell alone; the core never sees them. */
+export interface ShellSettings {
+  readonly logLevel: GlobalTable['log_level'];
+}
+
+export interface Parsed {
+  /** Undefined when there is an error among the problems. */
+  readonly config: Config | undefined;
+  readonly settings: ShellSettings | undefined;
+  readonly problems: readonly Problem[];
+}
+
+/** Reads a TOML file's text or bytes. Never throws, whatever the input. */
+export function parseConfig(input: string | Uint8Array, environment: Environment = {}): Parsed {
+  const text = typeof input === 'string' ? input : decode(input);
+  if (text === undefined || text.includes('\0')) {
+    return refuse({ problem: 'not a text file', fix: 'a configuration is TOML in UTF-8' });
+  }
+  if (text.trim() === '') {
+    return refuse({ problem: 'the file is empty', fix: 'declare a UDP listener and a cluster' });
+  }
+  const document = readToml(text);
+  if (!document.ok) return refuse(document);
+  const report = new Report(locateKeys(text));
+  const global = readGlobals(document.table, report);
+  const draft = readDraft(document.table, report);
+  reportLoops(draft, environment.localAddresses ?? [], report);
+  reportWarnings(draft, global, environment, report);
+  return {
+    config: report.failed ? undefined : toConfig(draft, global, environment),
+    settings: report.failed ? undefined : { logLevel: global.log_level },
+    problems: report.problems,
+  };
+}
+
+/** The answer to a file that cannot be read as a configuration at all. */
+export function refuse(problem: Pick<Problem, 'problem' | 'fix' | 'line' | 'column'>): Parsed {
+  const { line, column, fix } = problem;
+  return {
+    config: undefined,
+    settings: undefined,
+    problems: [{ severity: 'error', path: '(file)', line, column, problem: problem.problem, fix }],
+  };
+}
+
+function decode(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+type Document =
+  | { readonly ok: true; readonly table: Table }
+  | ({ readonly ok: false } & Pick<Problem, 'problem' | 'line' | 'column'>);
+
+function readToml(text: string): Document {
+  try {
+    const table = withoutDates(parseToml(text), 0);
+    return { ok: true, table: isTable(table) ? table : {} };
+  } catch (error) {
+    if (!(error instanceof TomlError)) return { ok: false, problem: String(error) };
+    const [first = ''] = error.message.split('\n');
+    const what = first.replace('Invalid TOML document: ', '');
+    return { ok: false, problem: `TOML: ${what}`, line: error.line, column: error.column };
+  }
+}
+
+/** Our deepest table lies five levels down; deeper ones are unknown keys whatever they hold. */
+const DEPTH_MAX = 16;
+
+/** No key of ours is a date, and a date object must not pass for a table. */
+function withoutDates(value: unknown, depth: number): unknown {
+  if (value instanceof Date) return '(a date)';
+  if (depth > DEPTH_MAX) return '(too deep)';
+  if (Array.isArray(value)) return value.map((item: unknown) => withoutDates(item, depth + 1));
+  if (!isTable(value)) return value;
+  const table: Record<string, unknown> = Object.create(null);
+  for (const [key, item] of Object.entries(value)) table[key] = withoutDates(item, depth + 1);
+  return table;
+}
+
+function readGlobals(document: Table, report: Report): GlobalTable {
+  reportForeignGlobals(document, report);
+  const result = GLOBAL.safeParse(document, { reportInput: true });
+  if (result.success) return result.data;
+  reportIssues(report, [], result.error.issues);
+  return GLOBAL.parse({});
+}
+
+function reportForeignGlobals(document: Table, report: Report): void {
+  const without: string[] = [];
+  for (const key of Object.keys(document)) {
+    if (key === 'listeners' || key === 'clusters' || GLOBAL_KEYS.includes(key)) continue;
+    if (FOREIGN_GLOBAL_KEYS.includes(key)) without.push(key);
+    else report.warning([key], 'unknown top-level key: ignored', suggestKey(key));
+  }
+  const [first] = without;
+  if (first !== undefined) report.notice([first], `no effect here: ${without.join(', ')}`);
+  if ((document['max_connections_per_ip'] ?? 0) !== 0) {
+    const problem = 'the global limit is not applied to UDP flows';
+    report.warning(['max_connections_per_ip'], problem, 'write it in the cluster');
+  }
+  if (document['automatic_state_save'] === true && document['saved_state'] === undefined) {
+    const problem = 'Sōzu refuses this without saved_state';
+    report.warning(['automatic_state_save'], problem, 'write saved_state, or remove it');
+  }
+}
+
+function toConfig(draft: Draft, global: GlobalTable, environment: Environment): Config {
+  return {
+    listeners: draft.listeners.map(({ table, cluster }): ListenerConfig => {
+      const { descriptorLimit } = environment;
+      const address = unmap(table.address);
+      const maxRx = clampMaxRx(table.max_rx_datagram_size, global.buffer_size);
+      return {
+        address,
+        frontTimeout: seconds(table.front_timeout),
+        backTimeout: seconds(table.back_timeout),
+        maxRxDatagramSize: Math.min(maxRx, DATAGRAM_BYTES_MAX),
+        maxFlows: effectiveMaxFlows(table.max_flows, descriptorLimit, global.max_connections),
+        ipv6Only: hasIpv4Twin(address, draft.listeners),
+        cluster,
+      };
+    }),
+    clusters: draft.clusters.map(toCluster),
+    grace: seconds(global.grace),
+  };
+}
+
+function toCluster({ id, table }: ClusterDraft): ClusterSettings {
+  const { udp } = table;
+  return {
+    cluster: id,
+    affinityWithPort: udp.affinity_key === 'SOURCE_IP_PORT',
+    responses: udp.responses,
+    requests: udp.requests,
+    sendProxyProtocol: udp.send_proxy_protocol,
+    proxyProtocolEveryDatagram: udp.proxy_protocol_every_datagram,
+    maxFlowsPerIp: table.max_connections_per_ip,
+    maxFlowsPerSubnet: table.max_connections_per_subnet,
+    subnetPrefixIpv4: udp.subnet_prefix_ipv4,
+    subnetPrefixIpv6: udp.subnet_prefix_ipv6,
+    loadBalancing: table.load_balancing,
+    loadMetric: table.load_metric,
+    backends: table.backends.map((backend, index) => {
+      const address = unmap(backend.address);
+      const name = backend.backend_id ?? `${id}-${index}-${formatAddress(address)}`;
+      return { id: name, address, weight: backend.weight, backup: backend.backup };
+    }),
+  };
+}

@@ -1,0 +1,207 @@
+/** Legal and hurts: each warning where it belongs, and silence where it does not. */
+import { expect, test } from 'vitest';
+import type { Environment } from './environment.ts';
+import { parseConfig } from './parse.ts';
+
+test('a sound configuration has no problems at all', () => {
+  expect(warnings({})).toEqual([]);
+});
+
+test('the PROXY header on the first datagram only is a warning, on every one it is not', () => {
+  expect(warnings({ udp: 'send_proxy_protocol = true' })).toEqual([
+    expect.stringMatching(/^clusters\.c\.udp\.proxy_protocol_every_datagram: .*2026-04-27/),
+  ]);
+  const every = 'send_proxy_protocol = true\nproxy_protocol_every_datagram = true';
+  expect(warnings({ udp: every })).toEqual([]);
+});
+
+test('every datagram without the PROXY header itself has no effect', () => {
+  expect(warnings({ udp: 'proxy_protocol_every_datagram = true' })).toEqual([
+    expect.stringContaining('no effect without send_proxy_protocol'),
+  ]);
+});
+
+test('responses = 1 is a warning where DNS is served, not for NTP', () => {
+  expect(warnings({ udp: 'responses = 1' })).toEqual([expect.stringContaining('A and AAAA')]);
+  const ntp = { listener: '127.0.0.1:123', backend: '10.0.0.1:123', udp: 'responses = 1' };
+  expect(warnings(ntp)).toEqual([]);
+});
+
+test('a cap on requests is a warning, but not for syslog', () => {
+  expect(warnings({ udp: 'requests = 1' })).toEqual([expect.stringContaining('last request')]);
+  expect(warnings({ listener: '127.0.0.1:514', udp: 'requests = 1' })).toEqual([]);
+});
+
+test.each([53, 123, 161, 514, 1812, 1813])('30 s are enough on port %i', (port) => {
+  expect(warnings({ listener: `127.0.0.1:${port}` })).toEqual([]);
+});
+
+test('an idle time below the 120 s of RFC 4787 is a warning on any other port', () => {
+  const port = { listener: '127.0.0.1:51820' };
+  expect(warnings({ ...port, keys: 'front_timeout = 119\nback_timeout = 300' })).toEqual([
+    expect.stringMatching(/^listeners\[0\]\.front_timeout: 119 s .* RFC 4787/),
+  ]);
+  expect(warnings({ ...port, keys: 'front_timeout = 300\nback_timeout = 60' })).toEqual([
+    expect.stringMatching(/^listeners\[0\]\.back_timeout: 60 s/),
+  ]);
+  expect(warnings({ ...port, keys: 'front_timeout = 120\nback_timeout = 120' })).toEqual([]);
+});
+
+test('a receive size of zero, or beyond any datagram, is a warning', () => {
+  expect(warnings({ keys: 'max_rx_datagram_size = 0' })).toEqual([
+    expect.stringContaining('dropped as too long'),
+  ]);
+  const { problems } = parseConfig(
+    `buffer_size = 0\n${toml({ keys: 'max_rx_datagram_size = 65508' })}`,
+  );
+  expect(problems.map(({ problem }) => problem)).toEqual([expect.stringContaining('65507')]);
+});
+
+test('more flows than ephemeral ports is a warning', () => {
+  expect(warnings({ keys: 'max_flows = 28233' }, { ephemeralPorts: 28_232 })).toEqual([
+    expect.stringContaining('28232 ephemeral ports'),
+  ]);
+  expect(warnings({ keys: 'max_flows = 28232' }, { ephemeralPorts: 28_232 })).toEqual([]);
+});
+
+test('more flows than one table holds is a warning, and clamped', () => {
+  expect(warnings({ keys: 'max_flows = 4194305' })).toEqual([expect.stringContaining('clamped')]);
+});
+
+test('listeners that together want more descriptors than there are get a warning', () => {
+  const second = '[[listeners]]\nprotocol = "udp"\naddress = "127.0.0.1:123"\n';
+  const text = (toml({}) + second).replace(
+    'frontends = [',
+    'frontends = [{ address = "127.0.0.1:123" }, ',
+  );
+  const found = (descriptorLimit: number): readonly string[] =>
+    parseConfig(text, { descriptorLimit }).problems.map(({ path }) => path);
+  expect(found(1_000)).toEqual(['listeners']);
+  expect(found(100_000)).toEqual([]);
+});
+
+test('a wildcard listener is a warning unless the machine is known to have one address', () => {
+  const listener = '0.0.0.0:53';
+  const message = expect.stringContaining('replies may leave from another');
+  const of = (...localAddresses: string[]): Environment => ({ localAddresses });
+  expect(warnings({ listener })).toEqual([message]);
+  expect(warnings({ listener }, of('127.0.0.1', '192.0.2.1', '192.0.2.2'))).toEqual([message]);
+  expect(warnings({ listener }, of('127.0.0.1', '192.0.2.1', 'fe80::1', '2001:db8::1'))).toEqual(
+    [],
+  );
+  expect(warnings({ listener: '[::]:53' }, of('192.0.2.1', 'fe80::1', '2001:db8::1'))).toEqual([
+    message,
+  ]);
+});
+
+test('a listener that no cluster names is a warning', () => {
+  const lonely = '[[listeners]]\nprotocol = "udp"\naddress = "127.0.0.1:123"\n';
+  const { problems } = parseConfig(toml({}) + lonely);
+  expect(problems.map(({ path, problem }) => `${path}: ${problem}`)).toEqual([
+    expect.stringMatching(/^listeners\[1\]\.address: no cluster/),
+  ]);
+});
+
+test('weight 0 is a warning', () => {
+  expect(warnings({ backends: '{ address = "10.0.0.1:53", weight = 0 }' })).toEqual([
+    expect.stringContaining('counts as 1 under HRW and MAGLEV'),
+  ]);
+});
+
+test('a cluster of backups alone, or without backends, is a warning', () => {
+  expect(warnings({ backends: '{ address = "10.0.0.1:53", backup = true }' })).toEqual([
+    expect.stringContaining('every backend is a backup'),
+  ]);
+  expect(warnings({ backends: '' })).toEqual([expect.stringContaining('NoBackend')]);
+});
+
+test('a backend address or id that stands twice in a cluster is a warning', () => {
+  const one = '{ address = "10.0.0.1:53", backend_id = "x" }';
+  expect(warnings({ backends: `${one}, { address = "10.0.0.1:53" }` })).toEqual([
+    expect.stringMatching(/^clusters\.c\.backends\[1\]\.address: .*stands twice/),
+  ]);
+  expect(warnings({ backends: `${one}, { address = "10.0.0.2:53", backend_id = "x" }` })).toEqual([
+    expect.stringMatching(/^clusters\.c\.backends\[1\]\.backend_id: /),
+  ]);
+});
+
+test('the same frontend twice in a cluster is a warning', () => {
+  const text = toml({}).replace('frontends = [', 'frontends = [{ address = "127.0.0.1:53" }, ');
+  expect(parseConfig(text).problems.map(({ severity, path }) => `${severity} ${path}`)).toEqual([
+    'warning clusters.c.frontends[1].address',
+  ]);
+});
+
+test.each([
+  ['mapped', '[::ffff:10.0.0.1]:53', 'hashed as 10.0.0.1:53'],
+  ['unspecified', '0.0.0.0:99', 'loopback'],
+  ['multicast', '224.0.0.251:5353', 'multicast or broadcast'],
+  ['broadcast', '255.255.255.255:53', 'multicast or broadcast'],
+])('a backend whose address is %s is a warning', (_, backend, message) => {
+  expect(warnings({ backend })).toEqual([expect.stringContaining(message)]);
+});
+
+test('CONNECTION_TIME is a warning where nothing measures one', () => {
+  const cluster = 'load_balancing = "LEAST_LOADED"\nload_metric = "CONNECTION_TIME"';
+  expect(warnings({ cluster })).toEqual([expect.stringContaining('live flows are compared')]);
+  expect(warnings({ cluster: cluster.replace('LEAST_LOADED', 'HRW') })).toEqual([]);
+});
+
+test('more than one worker, and listeners not to be activated, are warnings', () => {
+  const { problems } = parseConfig(`worker_count = 4\nactivate_listeners = false\n${toml({})}`);
+  expect(problems.map(({ severity, path }) => `${severity} ${path}`)).toEqual([
+    'warning worker_count',
+    'warning activate_listeners',
+  ]);
+});
+
+test('every warning says how to mend it', () => {
+  const text =
+    'worker_count = 2\nunknown_thing = 1\n' +
+    toml({
+      listener: '0.0.0.0:9999',
+      keys: 'max_flows = 4294967295\nmax_rx_datagram_size = 99999',
+      backends: '{ address = "[::ffff:10.0.0.1]:53", weight = 0, backup = true }',
+      udp: 'responses = 1\nrequests = 1\nsend_proxy_protocol = true\nhealth.rise = 0',
+    });
+  const { problems } = parseConfig(text, { descriptorLimit: 10, ephemeralPorts: 10 });
+  expect(problems.length).toBeGreaterThan(12);
+  for (const { severity, fix } of problems) {
+    expect(severity).toBe('warning');
+    expect(fix).toMatch(/\w/);
+  }
+});
+
+interface Parts {
+  listener?: string;
+  keys?: string;
+  cluster?: string;
+  backend?: string;
+  backends?: string;
+  udp?: string;
+}
+
+function toml(parts: Parts): string {
+  const listener = parts.listener ?? '127.0.0.1:53';
+  const backends = parts.backends ?? `{ address = "${parts.backend ?? '10.0.0.1:53'}" }`;
+  return `${[
+    '[[listeners]]',
+    'protocol = "udp"',
+    `address = "${listener}"`,
+    parts.keys ?? '',
+    '[clusters.c]',
+    'protocol = "tcp"',
+    `frontends = [{ address = "${listener}" }]`,
+    `backends = [${backends}]`,
+    parts.cluster ?? '',
+    '[clusters.c.udp]',
+    parts.udp ?? '',
+  ].join('\n')}\n`;
+}
+
+/** The problems of a file that must have no errors. */
+function warnings(parts: Parts, environment: Environment = {}): readonly string[] {
+  const { config, problems } = parseConfig(toml(parts), environment);
+  expect(config).toBeDefined();
+  return problems.map(({ path, problem }) => `${path}: ${problem}`);
+}

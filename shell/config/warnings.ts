@@ -1,0 +1,313 @@
+/**
+ * What is legal and hurts. Each warning names the key, what will happen, and what to write instead. The sources are the
+ * standards and what users of UDP load balancers reported; doc/CONFIGURE.md tells the longer story.
+ */
+import {
+  formatAddress,
+  isMapped,
+  isUnanswerable,
+  isUnspecified,
+  parseIp,
+  isLoopback,
+  unmap,
+  type Address,
+} from '../../core/address.ts';
+import { effectiveMaxFlows, LIMITS } from '../../core/config.ts';
+import { DATAGRAM_BYTES_MAX } from '../../core/contract.ts';
+import type { ClusterDraft, Draft, ListenerDraft } from './draft.ts';
+import type { Environment } from './environment.ts';
+import type { Path, Report } from './problem.ts';
+import type { GlobalTable, HealthTable } from './schema.ts';
+
+/** Reports everything in the draft that is legal and hurts. */
+export function reportWarnings(
+  draft: Draft,
+  global: GlobalTable,
+  environment: Environment,
+  report: Report,
+): void {
+  warnOfGlobals(global, report);
+  for (const listener of draft.listeners) {
+    warnOfTimeouts(listener, report);
+    warnOfSizes(listener, global, report);
+    warnOfFlows(listener, global, environment, report);
+    warnOfAddress(listener, environment, report);
+  }
+  warnOfFlowsTogether(draft, global, environment, report);
+  for (const cluster of draft.clusters) {
+    const listeners = draft.listeners.filter((listener) => listener.cluster === cluster.id);
+    warnOfProxyProtocol(cluster, report);
+    warnOfCaps(cluster, listeners, report);
+    warnOfBackends(cluster, report);
+    warnOfBalancing(cluster, report);
+    warnOfHealth(cluster, report);
+  }
+}
+
+function warnOfGlobals(global: GlobalTable, report: Report): void {
+  if (global.worker_count > 1) {
+    const problem = `this version runs one worker, not ${global.worker_count}`;
+    report.warning(['worker_count'], problem, 'write worker_count = 1');
+  }
+  if (!global.activate_listeners) {
+    const fix = 'remove the listeners that should not run';
+    report.warning(
+      ['activate_listeners'],
+      'every UDP listener is bound at start all the same',
+      fix,
+    );
+  }
+}
+
+/** RFC 4787 REQ-5: a mapping lives two minutes or longer, but for well-known ports that ask and answer. */
+const IDLE_SECONDS_MIN = 120;
+
+/** Ports of protocols whose exchanges end in seconds, or that send one way and expect no answer. */
+const SHORT_EXCHANGE_PORTS: ReadonlySet<number> = new Set([
+  7, // echo
+  53, // DNS
+  67, // DHCP
+  68, // DHCP
+  69, // TFTP
+  88, // Kerberos
+  111, // portmapper
+  123, // NTP
+  137, // NetBIOS names
+  161, // SNMP
+  162, // SNMP traps
+  319, // PTP
+  320, // PTP
+  389, // CLDAP
+  464, // Kerberos passwords
+  514, // syslog
+  547, // DHCPv6
+  623, // IPMI
+  1645, // RADIUS, old
+  1646, // RADIUS accounting, old
+  1812, // RADIUS
+  1813, // RADIUS accounting
+  2055, // NetFlow
+  3799, // RADIUS, dynamic authorization
+  4739, // IPFIX
+  5353, // DNS beside a resolver, mDNS
+  6343, // sFlow
+  8125, // statsd
+  11211, // memcached
+]);
+
+function warnOfTimeouts({ path, table }: ListenerDraft, report: Report): void {
+  for (const key of ['front_timeout', 'back_timeout'] as const) {
+    if (table[key] !== 0) continue;
+    const problem = 'a flow is idle at once: it ends before its reply can come';
+    report.warning([...path, key], problem, `write ${key} = ${LIMITS.frontTimeoutSeconds} or more`);
+  }
+  const shorter = table.front_timeout < table.back_timeout ? 'front_timeout' : 'back_timeout';
+  const least = table[shorter];
+  if (least === 0 || least >= IDLE_SECONDS_MIN) return;
+  if (SHORT_EXCHANGE_PORTS.has(table.address.port)) return;
+  const problem = `${least} s is below the ${IDLE_SECONDS_MIN} s of RFC 4787 for port ${table.address.port}`;
+  const fix = `write ${shorter} = ${IDLE_SECONDS_MIN}, unless clients never pause that long`;
+  report.warning([...path, shorter], problem, fix);
+}
+
+function warnOfSizes({ path, table }: ListenerDraft, global: GlobalTable, report: Report): void {
+  const size = table.max_rx_datagram_size;
+  const at = [...path, 'max_rx_datagram_size'];
+  if (size === 0) {
+    report.warning(at, 'every datagram is dropped as too long', 'write 1500 or more');
+  } else if (global.buffer_size !== 0 && size > global.buffer_size) {
+    const problem = `${size} is more than buffer_size and is clamped to ${global.buffer_size}`;
+    report.warning(at, problem, 'lower it, or raise buffer_size');
+  } else if (size > DATAGRAM_BYTES_MAX) {
+    const problem = `no datagram is longer than ${DATAGRAM_BYTES_MAX} bytes`;
+    report.warning(at, problem, `write ${DATAGRAM_BYTES_MAX} or less`);
+  }
+}
+
+function warnOfFlows(
+  { path, table }: ListenerDraft,
+  global: GlobalTable,
+  { descriptorLimit, ephemeralPorts }: Environment,
+  report: Report,
+): void {
+  const at = [...path, 'max_flows'];
+  const flows = effectiveMaxFlows(table.max_flows, descriptorLimit, global.max_connections);
+  if (table.max_flows > LIMITS.flowsCeiling) {
+    const problem = `clamped to ${LIMITS.flowsCeiling}, what one table holds`;
+    report.warning(at, problem, `write ${LIMITS.flowsCeiling} or less`);
+  }
+  if (descriptorLimit !== undefined && table.max_flows > descriptorLimit * 0.7) {
+    const problem = `${table.max_flows} flows are more than 70 % of the ${descriptorLimit} descriptors of a process`;
+    report.warning(at, problem, 'raise the descriptor limit (ulimit -n), or write 0 for automatic');
+  }
+  if (ephemeralPorts !== undefined && flows > ephemeralPorts) {
+    const problem = `${flows} flows are more than the ${ephemeralPorts} ephemeral ports of this machine`;
+    report.warning(at, problem, 'lower it, or widen net.ipv4.ip_local_port_range');
+  }
+}
+
+/** Each listener keeps to its share; together they may exceed what the process has (spec §6.6). */
+function warnOfFlowsTogether(
+  { listeners }: Draft,
+  global: GlobalTable,
+  { descriptorLimit }: Environment,
+  report: Report,
+): void {
+  if (listeners.length < 2 || descriptorLimit === undefined) return;
+  const flows = listeners.map(({ table }) =>
+    effectiveMaxFlows(table.max_flows, descriptorLimit, global.max_connections),
+  );
+  const sum = flows.reduce((total, one) => total + one, 0);
+  if (sum <= descriptorLimit || flows.some((one) => one > descriptorLimit)) return;
+  const problem = `${sum} flows over all listeners are more than the ${descriptorLimit} descriptors of a process`;
+  report.warning(['listeners'], problem, 'give each listener a max_flows of its own');
+}
+
+function warnOfAddress(listener: ListenerDraft, environment: Environment, report: Report): void {
+  const { path, table, cluster } = listener;
+  const name = formatAddress(unmap(table.address));
+  if (cluster === undefined) {
+    const problem = `no cluster's frontend names ${name}: every datagram is dropped`;
+    report.warning([...path, 'address'], problem, 'add a frontend, or remove the listener');
+  }
+  if (isMapped(table.address)) {
+    const problem = `the same address as ${name}, which is how it is bound`;
+    report.warning([...path, 'address'], problem, `write ${name}`);
+  }
+  if (isUnspecified(unmap(table.address)) && mayBeMultiHomed(unmap(table.address), environment)) {
+    const problem = 'on a machine with several addresses, replies may leave from another one';
+    const fix = 'declare one listener for each address that clients use';
+    report.warning([...path, 'address'], problem, fix);
+  }
+}
+
+/** False only when this machine is known to have one address besides loopback in each family concerned. */
+function mayBeMultiHomed(bound: Address, { localAddresses }: Environment): boolean {
+  if (localAddresses === undefined) return true;
+  const others = localAddresses
+    .flatMap((text) => parseIp(text, 0) ?? [])
+    .filter((address) => !isLoopback(address));
+  const count = (family: 4 | 6): number => others.filter((one) => one.family === family).length;
+  return count(4) > 1 || (bound.family === 6 && count(6) > 1);
+}
+
+function warnOfProxyProtocol({ path, table: { udp } }: ClusterDraft, report: Report): void {
+  const at = [...path, 'udp', 'proxy_protocol_every_datagram'];
+  const fix = 'write proxy_protocol_every_datagram = true';
+  if (udp.send_proxy_protocol && !udp.proxy_protocol_every_datagram) {
+    const problem =
+      'only the first datagram of a flow carries the PROXY header; the PROXY protocol text of ' +
+      '2026-04-27 and every DNS server in Debian want it on each, and drop or misattribute the rest';
+    report.warning(at, problem, fix);
+  }
+  if (!udp.send_proxy_protocol && udp.proxy_protocol_every_datagram) {
+    report.warning(at, 'no effect without send_proxy_protocol', 'write send_proxy_protocol = true');
+  }
+}
+
+function warnOfCaps(
+  { path, table: { udp, backends } }: ClusterDraft,
+  listeners: readonly ListenerDraft[],
+  report: Report,
+): void {
+  const ports = [...listeners.map(({ table }) => table), ...backends].map(
+    ({ address }) => address.port,
+  );
+  if (udp.responses === 1 && ports.some((port) => port === 53 || port === 5353)) {
+    const problem =
+      'a resolver asks for A and AAAA from one port: the flow ends with the first answer, the second is lost';
+    report.warning([...path, 'udp', 'responses'], problem, 'write responses = 0');
+  }
+  if (udp.requests !== 0 && !ports.some((port) => ONE_WAY_PORTS.has(port))) {
+    const problem = 'a flow ends with its last request, so the reply to that one is dropped';
+    report.warning(
+      [...path, 'udp', 'requests'],
+      problem,
+      'write requests = 0 where replies matter',
+    );
+  }
+}
+
+/** SNMP traps, syslog, NetFlow, IPFIX, sFlow, statsd: nobody waits for an answer. */
+const ONE_WAY_PORTS: ReadonlySet<number> = new Set([162, 514, 2055, 4739, 6343, 8125]);
+
+function warnOfBackends({ id, path, table }: ClusterDraft, report: Report): void {
+  const at = [...path, 'backends'];
+  if (table.backends.length === 0) {
+    report.warning(at, 'no backend: every datagram is dropped (NoBackend)', 'add a backend');
+  } else if (table.backends.every(({ backup }) => backup)) {
+    const problem = 'every backend is a backup, so none is';
+    report.warning(at, problem, 'write backup = false for those that should serve');
+  }
+  const addresses = new Set<string>();
+  const ids = new Set<string>();
+  for (const [index, backend] of table.backends.entries()) {
+    const name = formatAddress(unmap(backend.address));
+    if (addresses.has(name)) {
+      const problem = `${name} stands twice in cluster "${id}": HRW and MAGLEV starve one of the two`;
+      report.warning(
+        [...at, index, 'address'],
+        problem,
+        'remove one, and use weight for its share',
+      );
+    }
+    if (backend.backend_id !== undefined && ids.has(backend.backend_id)) {
+      const problem = `"${backend.backend_id}" names two backends: logs cannot tell them apart`;
+      report.warning([...at, index, 'backend_id'], problem, 'rename one');
+    }
+    addresses.add(name);
+    ids.add(backend.backend_id ?? '');
+    warnOfBackendAddress([...at, index, 'address'], backend.address, report);
+  }
+}
+
+function warnOfBackendAddress(path: Path, address: Address, report: Report): void {
+  const name = formatAddress(unmap(address));
+  if (isMapped(address)) {
+    const problem = `hashed as ${name} here, as sixteen bytes by Sōzu: placement differs`;
+    report.warning(path, problem, `write ${name}`);
+  }
+  if (isUnspecified(unmap(address))) {
+    report.warning(path, 'the kernel takes this for loopback', 'write 127.0.0.1 or [::1]');
+  } else if (isUnanswerable(unmap(address))) {
+    const problem = 'multicast or broadcast: replies come from other addresses and are not seen';
+    report.warning(path, problem, 'name one server');
+  }
+}
+
+function warnOfBalancing({ path, table }: ClusterDraft, report: Report): void {
+  for (const [index, { weight }] of table.backends.entries()) {
+    if (weight !== 0) continue;
+    const problem = 'weight 0 counts as 1 under HRW and MAGLEV, and as never under RANDOM';
+    const fix = 'remove the backend to stop its traffic, or write 1 or more';
+    report.warning([...path, 'backends', index, 'weight'], problem, fix);
+  }
+  const compares =
+    table.load_balancing === 'LEAST_LOADED' || table.load_balancing === 'POWER_OF_TWO';
+  const probes = table.udp.health !== undefined && table.udp.health.mode !== 'HEALTH_OFF';
+  if (compares && table.load_metric === 'CONNECTION_TIME' && !probes) {
+    const problem =
+      'without health checks nothing measures a connection time: live flows are compared';
+    report.warning([...path, 'load_metric'], problem, 'write load_metric = "CONNECTIONS"');
+  }
+}
+
+function warnOfHealth({ path, table }: ClusterDraft, report: Report): void {
+  const health = table.udp.health;
+  if (health === undefined) return;
+  const at = [...path, 'udp', 'health'];
+  for (const key of ZERO_MEANS_ONE) {
+    if (health[key] === 0) report.warning([...at, key], '0 counts as 1', `write ${key} = 1`);
+  }
+  if (health.mode !== 'HEALTH_OFF') {
+    const problem = 'this version runs no probes: every backend counts as up';
+    report.warning(at, problem, 'remove the block, or write mode = "HEALTH_OFF"');
+  }
+}
+
+const ZERO_MEANS_ONE = [
+  'rise',
+  'fall',
+  'probe_interval_seconds',
+  'probe_timeout_seconds',
+] as const satisfies readonly (keyof HealthTable)[];
