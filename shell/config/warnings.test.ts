@@ -45,6 +45,9 @@ test('an idle time below the 120 s of RFC 4787 is a warning on any other port', 
     expect.stringMatching(/^listeners\[0\]\.back_timeout: 60 s/),
   ]);
   expect(warnings({ ...port, keys: 'front_timeout = 120\nback_timeout = 120' })).toEqual([]);
+  expect(warnings({ ...port, keys: 'front_timeout = 0\nback_timeout = 300' })).toEqual([
+    expect.stringContaining('idle at once'),
+  ]);
 });
 
 test('a receive size of zero, or beyond any datagram, is a warning', () => {
