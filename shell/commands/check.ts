@@ -42,7 +42,7 @@ export function formatProblems(
 }
 
 /** 2 with an error, 1 with a warning when `strict`, else 0. */
-export function exitCode(problems: readonly Problem[], strict: boolean): 0 | 1 | 2 {
+function exitCode(problems: readonly Problem[], strict: boolean): 0 | 1 | 2 {
   if (count(problems, 'error') > 0) return 2;
   return strict && count(problems, 'warning') > 0 ? 1 : 0;
 }

@@ -48,9 +48,8 @@ test.skipIf(process.getuid?.() === 0)(
 
 test('a pipe is read like a file', () => {
   const path = join(folder, 'pipe');
-  execFileSync('mkfifo', [path]);
-  const writer = `printf 'a = ' > "${path}" &`;
-  execFileSync('sh', ['-c', writer], { stdio: 'ignore' });
+  const script = `mkfifo "${path}" && { printf 'a = ' > "${path}" & }`;
+  execFileSync('sh', ['-c', script], { stdio: 'ignore' });
   expect(loadConfig(path, {}).problems).toMatchObject([{ line: 1, column: 5 }]);
 });
 

@@ -36,7 +36,7 @@ export interface ListenerTable {
   readonly max_flows: number;
 }
 
-export interface BackendTable {
+interface BackendTable {
   readonly address: Address;
   readonly backend_id?: string | undefined;
   readonly weight: number;
