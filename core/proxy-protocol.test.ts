@@ -94,6 +94,11 @@ describe('the header that is read', () => {
     });
   });
 
+  test('a length above 255 counts both of its bytes', () => {
+    const datagram = concat(bytes(`${SIGNATURE} 21 12 01 2c`), new Uint8Array(301));
+    expect(decodeDgramHeader(datagram)).toMatchObject({ kind: 'Proxied', payloadOffset: 316 });
+  });
+
   test.each([
     ['LOCAL without addresses', '20 00 00 00 71', 16],
     ['LOCAL with addresses, which mean nothing', `20 12 00 0c ${'01 '.repeat(12)}71`, 28],

@@ -60,9 +60,7 @@ export function decodeDgramHeader(datagram: Uint8Array): DgramHeader {
   if (versionCommand === undefined || familyTransport === undefined) return malformed('truncated');
   if (versionCommand >>> 4 !== VERSION) return malformed('version');
   const payloadOffset = FIXED_BYTES + readPort(datagram, 14);
-  if (datagram.length < FIXED_BYTES || datagram.length < payloadOffset) {
-    return malformed('truncated');
-  }
+  if (datagram.length < payloadOffset) return malformed('truncated');
   const command = versionCommand & 0xf;
   if (command === LOCAL) return { kind: 'Local', payloadOffset };
   if (command !== PROXY) return malformed('command');

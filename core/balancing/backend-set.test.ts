@@ -81,6 +81,12 @@ describe('candidates', () => {
     expect([set.tier, distinctChoices(set)]).toEqual(['primary', ['b1']]);
   });
 
+  test('a backend that becomes a backup stands back at once', () => {
+    const set = backendSet('ROUND_ROBIN', [backend(1), backend(2)]);
+    set.setBackends([backend(1, { backup: true }), backend(2)]);
+    expect(distinctChoices(set)).toEqual(['b2']);
+  });
+
   test('fail_open_picks_normal_backend_in_retry_policy_okay: with all of them down, primaries and backups are tried', () => {
     const set = backendSet('ROUND_ROBIN', [backend(1), backend(2, { backup: true })]);
     set.setHealth(backend(1).address, false);

@@ -30,7 +30,7 @@ interface Holding {
 
 export class BackendLoads {
   private metric: LoadMetric;
-  private current: ReadonlySet<Backend> = new Set();
+  private current: readonly Backend[] = [];
   /** By object, because a look-up per datagram must build no string. */
   private holdings = new Map<Backend, Holding>();
 
@@ -42,7 +42,7 @@ export class BackendLoads {
     this.metric = metric;
   }
 
-  /** A backend that stays keeps its load; one that leaves keeps it while a flow still holds it. */
+  /** A backend that stays keeps its load; one that left keeps it while a flow still holds it. */
   setBackends(backends: readonly Backend[]): void {
     const known = new Map(
       [...this.holdings].map(([backend, { load }]) => [backendIdentity(backend), load]),
@@ -56,7 +56,7 @@ export class BackendLoads {
       if (holding.flows > 0) next.set(backend, holding);
     }
     this.holdings = next;
-    this.current = new Set(backends);
+    this.current = backends;
   }
 
   flowOpened(backend: Backend): void {
@@ -70,7 +70,6 @@ export class BackendLoads {
     assert(holding.flows > 0, 'a flow closes once, on the backend it was opened on');
     holding.flows -= 1;
     holding.load.flows -= 1;
-    if (holding.flows === 0 && !this.current.has(backend)) this.holdings.delete(backend);
   }
 
   /** One client datagram of a live flow. Free unless requests are what counts. */

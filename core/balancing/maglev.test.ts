@@ -120,6 +120,30 @@ test('backends that share an address are served by the first of them that is a c
   expect(new Set(choices[1])).toEqual(new Set(['second']));
 });
 
+test('the search for a candidate starts at the key’s slot and goes round the table', () => {
+  const policy = maglev(five, 31);
+  for (const candidates of [five.slice(0, 1), five.slice(1, 3), five.slice(4)]) {
+    for (let start = 0; start < 31; start += 1) {
+      const walk = Array.from(
+        { length: 31 },
+        (_, step) => five[policy.table[(start + step) % 31]!]!,
+      );
+      const expected = walk.find((each) => candidates.includes(each));
+      expect(policy.select(candidates, { high: 0, low: start })).toBe(expected);
+    }
+  }
+});
+
+test('a new table is used at once, even for a list of candidates that did not change', () => {
+  const policy = maglev(five);
+  const keys = someKeys(200);
+  for (const key of keys) policy.select(five, key);
+  const reversed = five.toReversed();
+  policy.backendsChanged(reversed);
+  const fresh = maglev(reversed);
+  for (const key of keys) expect(policy.select(five, key)).toBe(fresh.select(five, key));
+});
+
 test('more backends than slots leave some without, and those are still served when alone', () => {
   const many = Array.from({ length: 12 }, (_, index) => backend(index + 1));
   const policy = maglev(many, 7);

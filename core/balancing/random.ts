@@ -1,4 +1,7 @@
-/** RANDOM: by raw weight, so that weight 0 gets nothing beside weighted peers; uniform when the weights say nothing (spec §3.3). */
+/**
+ * RANDOM: by raw weight, so that weight 0 gets nothing beside weighted peers; uniform when the weights say nothing
+ * (spec §3.3).
+ */
 import type { Backend } from '../contract.ts';
 import type { Random } from '../random.ts';
 import type { BalancingPolicy } from './policy.ts';

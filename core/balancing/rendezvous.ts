@@ -36,8 +36,8 @@ export class Rendezvous implements BalancingPolicy {
 const LARGEST_BELOW_ONE = 1 - 2 ** -53;
 
 /**
- * -weight / ln(u), where u is `hash` as a fraction of 2^64: finite and above 0. A hash so close to 2^64 that u would round to 1, whose
- * logarithm is 0, counts as the largest double below 1: it deserves the highest score, not a division by zero.
+ * -weight / ln(u), where u is `hash` as a fraction of 2^64: finite and above 0. A hash so close to 2^64 that u would round to
+ * 1, whose logarithm is 0, counts as the largest double below 1: it deserves the highest score, not a division by zero.
  */
 export function rendezvousScore(hash: Hash64, weight: number): number {
   const fraction = (hash.high * 2 ** 32 + hash.low + 0.5) / 2 ** 64;

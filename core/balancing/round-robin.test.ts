@@ -24,3 +24,10 @@ test('round robin ignores weights', () => {
   const weighted = [backend(1, { weight: 255 }), backend(2, { weight: 0 })];
   expect([1, 2, 3, 4].map(() => policy.select(weighted)?.id)).toEqual(['b1', 'b2', 'b1', 'b2']);
 });
+
+test('a full round ends at the first again, so one that joins then waits its turn', () => {
+  const policy = new RoundRobin();
+  const three = all.slice(0, 3);
+  for (const expected of three) expect(policy.select(three)).toBe(expected);
+  expect(policy.select(all)).toBe(all[0]);
+});
