@@ -1,1 +1,41 @@
-export {};
+/** The simulator's public door. */
+export { buggifyPoint } from './buggify.ts';
+export type { BuggifyPoint } from './buggify.ts';
+export { VirtualClock } from './clock.ts';
+export { Digest } from './digest.ts';
+export { EventQueue } from './event-queue.ts';
+export type { QueuedEvent } from './event-queue.ts';
+export { RunFailure, runTasks } from './executor.ts';
+export type { Context, RunFailureKind, RunOptions, TaskBody } from './executor.ts';
+export {
+  always,
+  alwaysAtLeast,
+  alwaysAtMost,
+  declaredProperties,
+  mergeCounts,
+  missedProperties,
+  Observer,
+  reachable,
+  sometimes,
+  sometimesAtLeast,
+  sometimesAtMost,
+  unreachable,
+} from './properties.ts';
+export type {
+  CatalogueEntry,
+  ConditionProperty,
+  NumericProperty,
+  PlaceProperty,
+  Property,
+  PropertyCounts,
+  PropertyKind,
+  Sighting,
+  Violation,
+} from './properties.ts';
+export { Random, seededStreams, tapedStreams } from './random.ts';
+export type { Streams } from './random.ts';
+export { compareSeeds, hashSeed, parseSeed, printSeed, seedFromNumber, seedPlus } from './seed.ts';
+export type { Seed, SeedParse } from './seed.ts';
+export { STREAM_NAMES, tapeDecisions, tapeFrom, TapePlayer, TapeRecorder } from './tape.ts';
+export type { Decision, DecisionSite, StreamName, Tape } from './tape.ts';
+export type { Channel, Gate, Task } from './task.ts';
