@@ -13,8 +13,8 @@ const core = inCoreFigures({
   tableBytesPerFlow: 85,
   forwarding: [cost(100, 100, 90), cost(100_000, 100_000, 250), cost(100_000, 100, 95)],
   inserts: [
-    { name: 'flow table', longest: [4_000, 200, 900], tail: [20, 20, 20] },
-    { name: 'admission', longest: [5_000, 3_000, 1_500], tail: [40, 40, 40] },
+    { name: 'flow table', longest: [4_000, 200, 900], tail: [20, 20, 20], longestRepeatable: 9 },
+    { name: 'admission', longest: [5_000, 3_000, 1_500], tail: [40, 40, 40], longestRepeatable: 9 },
   ],
 });
 

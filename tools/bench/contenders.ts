@@ -2,15 +2,13 @@
  * The programs that a paired run can measure: how each is told where to listen and where its
  * backend is.
  */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { built } from './paths.ts';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { built, ROOT } from './paths.ts';
 
 export interface Place {
   readonly port: number;
   readonly backendPort: number;
-  /** A directory that lives as long as the run. */
-  readonly scratch: string;
 }
 
 export interface Contender {
@@ -26,7 +24,8 @@ export const CONTROL: Contender = { name: 'control', command: yardstickCommand }
 export const PRODUCT: Contender = {
   name: 'sozu-udp',
   command: (place) => {
-    const file = join(place.scratch, 'bench.toml');
+    const file = join(ROOT, '.cache/bench/bench.toml');
+    mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, productConfig(place));
     return [process.execPath, built('shell/main.js'), 'run', '--config', file];
   },

@@ -5,9 +5,6 @@
  * round trip; it is a ratio to the first contender that means something.
  */
 import { createSocket } from 'node:dgram';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Contender } from './contenders.ts';
 import type { Load, Peers } from './peers.ts';
 import { processorTime, start, type Placement, type Program } from './processes.ts';
@@ -65,17 +62,15 @@ export async function measurePaired(
   load: Load,
   options: PairedOptions,
 ): Promise<PairedResult> {
-  const scratch = mkdtempSync(join(tmpdir(), 'sozu-udp-bench-'));
   const programs: Program[] = [];
   try {
-    const lanes = await openLanes(contenders, load, options, scratch, programs);
+    const lanes = await openLanes(contenders, load, options, programs);
     for (const lane of lanes) await warmUp(lane, options);
     const slices = await takeTurns(lanes, options);
     const series = summarize(lanes, slices, options.sliceMs);
     return { load, sliceMs: options.sliceMs, peers: options.peers.kind, series };
   } finally {
     await Promise.all(programs.map((program) => program.stop()));
-    rmSync(scratch, { recursive: true });
   }
 }
 
@@ -83,7 +78,6 @@ async function openLanes(
   contenders: readonly Contender[],
   load: Load,
   { peers, placement }: PairedOptions,
-  scratch: string,
   programs: Program[],
 ): Promise<Lane[]> {
   const launch = (name: string, command: readonly string[], processor?: number): Program => {
@@ -96,7 +90,7 @@ async function openLanes(
   const lanes: Lane[] = [];
   for (const contender of contenders) {
     const port = await freePort();
-    const command = contender.command({ port, backendPort, scratch });
+    const command = contender.command({ port, backendPort });
     const proxy = launch(contender.name, command, placement.proxy);
     await proxy.waitFor(/listening/i);
     const loader = launch('load', peers.load(port, load), placement.peers);

@@ -31,7 +31,7 @@ function seriesRow(series: Series): string[] {
 
 export function inCoreReport(result: InCoreResult): string[] {
   return [
-    'per forwarded datagram, its input and address included',
+    'processor time and bytes allocated per forwarded datagram, its input and address included',
     ...table([
       [
         'flows',
@@ -64,10 +64,12 @@ export function inCoreReport(result: InCoreResult): string[] {
   ];
 }
 
-function insertLines({ name, longest, tail }: InsertTimes): string[] {
+function insertLines(times: InsertTimes): string[] {
+  const runs = (list: readonly number[]): string => list.map(whole).join('  ');
   return [
-    `  ${name}: longest ${longest.map(whole).join(', ')}; best run ${whole(Math.min(...longest))}`,
-    `  ${name}: 99.99 % within ${tail.map(whole).join(', ')}`,
+    `  ${times.name}: longest     ${runs(times.longest)}`,
+    `  ${times.name}: 99.99 %     ${runs(times.tail)}`,
+    `  ${times.name}: repeatable  ${whole(times.longestRepeatable)} (each insert in its best run)`,
   ];
 }
 
@@ -79,22 +81,19 @@ export function verdictReport(verdicts: readonly Verdict[]): string[] {
       `${round(value)} ${bar.unit}`.trimEnd(),
       `at most ${bar.atMost}`,
     ]),
+    2,
   );
 }
 
-/**
- * Columns wide enough for their longest cell; the first starts flush left, numbers end flush right.
- */
-function table(rows: readonly (readonly string[])[]): string[] {
+/** Columns as wide as their longest cell: `names` of them flush left, the rest, numbers, right. */
+function table(rows: readonly (readonly string[])[], names = 1): string[] {
   const columns = Math.max(0, ...rows.map((row) => row.length));
   const widths = Array.from({ length: columns }, (_, at) =>
     Math.max(...rows.map((row) => row[at]?.length ?? 0)),
   );
-  return rows.map((row) => `  ${row.map((cell, at) => pad(cell, widths[at] ?? 0, at)).join('  ')}`);
-}
-
-function pad(cell: string, width: number, column: number): string {
-  return column === 0 ? cell.padEnd(width) : cell.padStart(width);
+  const pad = (cell: string, at: number): string =>
+    at < names ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0);
+  return rows.map((row) => `  ${row.map(pad).join('  ')}`);
 }
 
 function between({ lower, upper }: Quartiles, print: (value: number) => string): string {
