@@ -1,10 +1,12 @@
 import { setTimeout as realTimer } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { milliseconds, seconds } from '../core/time.ts';
+import { VirtualClock } from './clock.ts';
 import { runTasks } from './executor.ts';
 import type { TaskBody } from './executor.ts';
 import { seededStreams } from './random.ts';
 import { seedFromNumber } from './seed.ts';
+import type { Task } from './task.ts';
 
 describe('meeting', () => {
   test('join gives the result, before the end and after it', async () => {
@@ -67,8 +69,8 @@ describe('meeting', () => {
             await channel.receive();
             first = name;
           });
+          await context.sleep(milliseconds(1));
         }
-        await context.sleep(milliseconds(1));
         channel.send('job');
         await context.sleep(milliseconds(1));
         return first;
@@ -105,11 +107,11 @@ describe('cancellation', () => {
       gate.open();
       channel.send(7);
       expect(await channel.receive()).toBe(7);
-      await context.sleep(milliseconds(1));
+      await context.sleep(seconds(120));
       return context.now();
     });
     expect(log).toEqual([]);
-    expect(end).toBe(4_000);
+    expect(end).toBe(120_003_000);
   });
 
   test('a task that is cancelled before its first turn never starts', async () => {
@@ -152,11 +154,41 @@ describe('cancellation', () => {
     expect(log).toEqual(['still here']);
   });
 
+  test('what a task throws after cancelling itself concerns nobody', async () => {
+    const result = await run(1, async (context) => {
+      const task: { cancel: () => void } = context.spawn('suicide', async () => {
+        task.cancel();
+        throw new Error('too late');
+      });
+      await context.sleep(seconds(1));
+      return 'fine';
+    });
+    expect(result).toBe('fine');
+  });
+
+  test('a wait that a task left behind when it ended holds nothing up', async () => {
+    const clock = new VirtualClock();
+    const stuck = run(
+      1,
+      async (context) => {
+        const racer = context.spawn('racer', () =>
+          Promise.race([context.sleep(milliseconds(1)), context.sleep(seconds(60))]),
+        );
+        await racer.join();
+        await context.gate('never').pass();
+      },
+      clock,
+    );
+    await expect(stuck).rejects.toThrow('deadlock');
+    expect(clock.now()).toBe(1_000);
+  });
+
   test('no task survives the run: what still waits is killed when main ends', async () => {
     const log: string[] = [];
+    const tasks: Task<void>[] = [];
     await run(1, async (context) => {
       for (const name of ['a', 'b']) {
-        context.spawn(name, async () => {
+        const task = context.spawn(name, async () => {
           log.push(`${name} starts`);
           try {
             for (;;) await context.sleep(milliseconds(10));
@@ -164,15 +196,17 @@ describe('cancellation', () => {
             log.push(`${name} resumed after the run`);
           }
         });
+        tasks.push(task);
       }
       await context.sleep(milliseconds(35));
     });
     await realTimer(5);
     expect(log.sort()).toEqual(['a starts', 'b starts']);
+    expect(tasks.map(({ alive }) => alive)).toEqual([false, false]);
   });
 });
 
-function run<T>(seed: number, main: TaskBody<T>): Promise<T> {
+function run<T>(seed: number, main: TaskBody<T>, clock = new VirtualClock()): Promise<T> {
   const { sched } = seededStreams(seedFromNumber(seed));
-  return runTasks({ seed: seedFromNumber(seed), sched }, main);
+  return runTasks({ seed: seedFromNumber(seed), sched, clock }, main);
 }
