@@ -148,7 +148,8 @@ export class FlowTable {
 
   /** Whether `slot`, any number at all, is the slot of a live flow. */
   isLive(slot: number): boolean {
-    return slot >= 0 && slot < this.used && this.records[slot * STRIDE + STATE]! !== FREE;
+    if (!Number.isInteger(slot) || slot < 0 || slot >= this.used) return false;
+    return this.records[slot * STRIDE + STATE]! !== FREE;
   }
 
   clientOf(slot: number): Address {
