@@ -56,14 +56,24 @@ test('functions of the same names that were not imported are none of ours', () =
   expect(scanProperties([{ path: 'sim/a.ts', text }])).toEqual({ catalogue: [], problems: [] });
 });
 
-test('a namespace import and a broken source are problems', () => {
-  const scan = scanProperties([
-    { path: 'sim/a.ts', text: "import * as all from './properties.ts';\nall.always('hidden');" },
-    { path: 'sim/b.ts', text: 'const = 1;' },
-  ]);
-  expect(scan.problems).toHaveLength(2);
-  expect(scan.problems[0]).toBe('sim/a.ts:1: import properties by name');
-  expect(scan.problems[1]).toContain('sim/b.ts: ');
+test('declarations through a namespace are found, uses of declared ones are not taken for any', () => {
+  const text = [
+    "import * as engine from '../properties.ts';",
+    "import * as properties from './properties.ts';",
+    "const balanced = engine.always('the books balance');",
+    'observer.check(properties.balanced, true);',
+    "properties.other('not a property');",
+  ].join('\n');
+  expect(scanProperties([{ path: 'sim/a.ts', text }])).toEqual({
+    catalogue: [{ kind: 'always', name: 'the books balance', path: 'sim/a.ts', line: 3 }],
+    problems: [],
+  });
+});
+
+test('a source that does not parse is a problem', () => {
+  const { problems } = scanProperties([{ path: 'sim/b.ts', text: 'const = 1;' }]);
+  expect(problems).toHaveLength(1);
+  expect(problems[0]).toContain('sim/b.ts: ');
 });
 
 test('sources are read by folder, without tests, in the order of their paths', () => {

@@ -26,7 +26,7 @@ export interface PropertyScan {
   readonly problems: readonly string[];
 }
 
-/** Scans sources for calls of `always`, `sometimes`, … imported by name (another local name is fine). */
+/** Scans sources for calls of `always`, `sometimes`, … however they were imported. */
 export function scanProperties(sources: Iterable<SourceFile>): PropertyScan {
   const catalogue: ScannedProperty[] = [];
   const problems: string[] = [];
@@ -71,21 +71,26 @@ const KINDS: ReadonlyMap<string, PropertyKind> = new Map(
 function scanFile({ path, text }: SourceFile, found: ScannedProperty[], problems: string[]): void {
   const { program, errors } = parseSync(path, text);
   for (const error of errors) problems.push(`${path}: ${error.message}`);
-  const locals = new Map<string, PropertyKind>();
+  const imports: Imports = { names: new Map(), namespaces: new Set() };
   const at = (offset: number): ScannedPlace => ({ path, line: lineAt(text, offset) });
   new Visitor({
     ImportDeclaration(node) {
-      for (const [local, kind] of importedKinds(node)) locals.set(local, kind);
-      if (importsAll(node)) problems.push(`${place(at(node.start))}: import properties by name`);
+      noteImports(node, imports);
     },
     CallExpression(node) {
-      const kind = calledKind(node, locals);
+      const kind = calledKind(node, imports);
       if (kind === undefined) return;
       const name = literal(node.arguments[0]);
       if (name !== undefined) found.push({ kind, name, ...at(node.start) });
       else problems.push(`${place(at(node.start))}: the name of a property must be a literal`);
     },
   }).visit(program);
+}
+
+/** Under which local names a file can reach the declaring functions. */
+interface Imports {
+  readonly names: Map<string, PropertyKind>;
+  readonly namespaces: Set<string>;
 }
 
 interface ScannedPlace {
@@ -101,27 +106,21 @@ function lineAt(text: string, offset: number): number {
   return text.slice(0, offset).split('\n').length;
 }
 
-function importedKinds(node: ImportDeclaration): [local: string, kind: PropertyKind][] {
-  return node.specifiers.flatMap((specifier): [string, PropertyKind][] => {
-    if (specifier.type !== 'ImportSpecifier' || specifier.imported.type !== 'Identifier') return [];
+function noteImports(node: ImportDeclaration, { names, namespaces }: Imports): void {
+  for (const specifier of node.specifiers) {
+    if (specifier.type === 'ImportNamespaceSpecifier') namespaces.add(specifier.local.name);
+    if (specifier.type !== 'ImportSpecifier' || specifier.imported.type !== 'Identifier') continue;
     const kind = KINDS.get(specifier.imported.name);
-    return kind === undefined ? [] : [[specifier.local.name, kind]];
-  });
+    if (kind !== undefined) names.set(specifier.local.name, kind);
+  }
 }
 
-/** A namespace import hides which calls declare properties. */
-function importsAll(node: ImportDeclaration): boolean {
-  return (
-    node.source.value.endsWith('/properties.ts') &&
-    node.specifiers.some(({ type }) => type === 'ImportNamespaceSpecifier')
-  );
-}
-
-function calledKind(
-  { callee }: CallExpression,
-  locals: ReadonlyMap<string, PropertyKind>,
-): PropertyKind | undefined {
-  return callee.type === 'Identifier' ? locals.get(callee.name) : undefined;
+function calledKind({ callee }: CallExpression, imports: Imports): PropertyKind | undefined {
+  if (callee.type === 'Identifier') return imports.names.get(callee.name);
+  if (callee.type !== 'MemberExpression') return undefined;
+  const { object, property } = callee;
+  if (object.type !== 'Identifier' || !imports.namespaces.has(object.name)) return undefined;
+  return property.type === 'Identifier' ? KINDS.get(property.name) : undefined;
 }
 
 function literal(argument: Argument | undefined): string | undefined {
