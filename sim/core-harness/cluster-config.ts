@@ -1,0 +1,22 @@
+/** From a drawn cluster to the core's configuration. */
+import type { ClusterConfig } from '../../core/contract.ts';
+import { milliseconds } from '../../core/time.ts';
+import type { DrawnCluster } from './actions.ts';
+
+/** `prefix` spells the cluster's name, which must not matter. */
+export function toClusterConfig(drawn: DrawnCluster, prefix: string): ClusterConfig {
+  return {
+    cluster: drawn.cluster < 0 ? '' : `${prefix}cluster-${drawn.cluster}`,
+    affinityWithPort: drawn.affinityWithPort,
+    responses: drawn.responses,
+    requests: drawn.requests,
+    frontTimeout: milliseconds(drawn.frontMs),
+    backTimeout: milliseconds(drawn.backMs),
+    sendProxyProtocol: drawn.sendProxyProtocol,
+    proxyProtocolEveryDatagram: drawn.everyDatagram,
+    maxFlowsPerIp: drawn.perIp,
+    maxFlowsPerSubnet: drawn.perSubnet,
+    subnetPrefixIpv4: 24,
+    subnetPrefixIpv6: 64,
+  };
+}

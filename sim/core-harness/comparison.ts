@@ -1,0 +1,80 @@
+/** Whether an output is the one the shadow model expects, field by field; payloads by every byte. */
+import { sameAddress } from '../../core/address.ts';
+import { present } from '../../core/assert.ts';
+import type { Output } from '../../core/contract.ts';
+import type { Payload } from './actions.ts';
+import type { Expected } from './model.ts';
+import { naiveHeader } from './naive-placement.ts';
+import { BACKEND_ADDRESSES, SOURCES, sourceAt } from './pools.ts';
+
+/** All headers there can be, by source and backend. */
+const HEADERS: readonly (readonly Uint8Array[])[] = SOURCES.map((source) =>
+  BACKEND_ADDRESSES.map((backend) => naiveHeader(source, backend)),
+);
+
+export function matches(expected: Expected, actual: Output): boolean {
+  switch (expected.kind) {
+    case 'Metric':
+      return (
+        actual.kind === 'Metric' &&
+        actual.event.kind === expected.event &&
+        ('bytes' in actual.event ? actual.event.bytes : 0) === expected.bytes
+      );
+    case 'SendToBackend':
+      return (
+        actual.kind === 'SendToBackend' &&
+        actual.flow === expected.flow &&
+        sameAddress(actual.dst, backendAt(expected.backend)) &&
+        sameHeader(actual.prefix, expected)
+      );
+    case 'SendToClient':
+      return (
+        actual.kind === 'SendToClient' &&
+        actual.flow === expected.flow &&
+        actual.from === undefined &&
+        sameAddress(actual.dst, sourceAt(expected.source))
+      );
+    case 'ArmTimer':
+      return actual.kind === 'ArmTimer' && actual.at === expected.at;
+    case 'OpenUpstream':
+      return (
+        actual.kind === 'OpenUpstream' &&
+        actual.flow === expected.flow &&
+        sameAddress(actual.backend.address, backendAt(expected.backend))
+      );
+    case 'CloseFlow':
+      return (
+        actual.kind === 'CloseFlow' &&
+        actual.flow === expected.flow &&
+        actual.reason === expected.reason
+      );
+    case 'Drop':
+      return actual.kind === 'Drop' && actual.reason === expected.reason;
+  }
+}
+
+/** Whether `view` holds exactly the payload that was lent. */
+export function sameBytes(view: Uint8Array, payload: Payload): boolean {
+  if (view.length !== payload.length) return false;
+  for (let index = 0; index < view.length; index += 1) {
+    if (view[index] !== payload.fill) return false;
+  }
+  return true;
+}
+
+function sameHeader(
+  actual: Uint8Array | undefined,
+  expected: Extract<Expected, { kind: 'SendToBackend' }>,
+): boolean {
+  if (actual === undefined) return !expected.header;
+  const wanted = HEADERS[expected.source]?.[expected.backend];
+  return (
+    expected.header &&
+    wanted?.length === actual.length &&
+    wanted.every((byte, index) => byte === actual[index])
+  );
+}
+
+function backendAt(index: number): (typeof BACKEND_ADDRESSES)[number] {
+  return present(BACKEND_ADDRESSES[index], 'a backend of the pool');
+}

@@ -1,0 +1,73 @@
+/** An output as digest words, without any spelling: two guises of one run have one digest. */
+import type { Output } from '../../core/contract.ts';
+import type { Digest } from '../digest.ts';
+
+/** A place in this list stands for the word. */
+const WORDS = [
+  'OpenUpstream',
+  'SendToBackend',
+  'SendToClient',
+  'ArmTimer',
+  'Metric',
+  'CloseFlow',
+  'Drop',
+  'FlowCreated',
+  'FlowEvicted',
+  'FlowShed',
+  'FlowShedSourceLimit',
+  'DatagramIn',
+  'DatagramOut',
+  'Truncated',
+  'NoBackend',
+  'Invalid',
+  'Shed',
+  'UnknownFlow',
+  'Idle',
+  'ResponsesReached',
+  'RequestsReached',
+  'Drain',
+  'Aborted',
+] as const;
+
+const NUMBERS = new Map<string, number>(WORDS.map((word, index) => [word, index + 1]));
+
+export function digestOutput(digest: Digest, output: Output): void {
+  digest.number(numberOf(output.kind));
+  switch (output.kind) {
+    case 'OpenUpstream':
+      digest.number(output.flow).number(output.backend.address.port);
+      break;
+    case 'SendToBackend':
+      digest.number(output.flow).number(output.dst.port);
+      digestEnds(digest, output.payload);
+      if (output.prefix !== undefined) digest.bytes(output.prefix);
+      break;
+    case 'SendToClient':
+      digest.number(output.flow).number(output.dst.a).number(output.dst.port);
+      digestEnds(digest, output.payload);
+      break;
+    case 'ArmTimer':
+      digest.number(output.at);
+      break;
+    case 'Metric':
+      digest.number(numberOf(output.event.kind));
+      if ('bytes' in output.event) digest.number(output.event.bytes);
+      break;
+    case 'CloseFlow':
+      digest.number(output.flow).number(numberOf(output.reason));
+      break;
+    case 'Drop':
+      digest.number(numberOf(output.reason));
+      break;
+  }
+}
+
+/** Length and outermost bytes: every byte was compared already. */
+function digestEnds(digest: Digest, payload: Uint8Array): void {
+  digest.number(payload.length);
+  if (payload.length > 0) digest.number(payload[0] ?? -1).number(payload.at(-1) ?? -1);
+}
+
+function numberOf(word: string): number {
+  return NUMBERS.get(word) ?? 0;
+}

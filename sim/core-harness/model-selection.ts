@@ -1,0 +1,193 @@
+/**
+ * Which backend a new flow should get, predicted from the specification's text (§3.1 to §3.5). RANDOM and POWER_OF_TWO draw,
+ * so for them only the candidates are predicted.
+ */
+import { present } from '../../core/assert.ts';
+import type { InitialState, ViewChange } from './actions.ts';
+import {
+  naiveAffinityKey,
+  naiveBackendHash,
+  naiveMaglevTable,
+  naiveScore,
+} from './naive-placement.ts';
+import { BACKEND_ADDRESSES, sourceAt } from './pools.ts';
+import { EVERYBODY, MAGLEV_SIZE } from './view.ts';
+
+/** `backend` −1: none can be chosen; undefined: any of `candidates`. */
+export interface Prediction {
+  readonly candidates: readonly number[];
+  readonly backend: number | undefined;
+  readonly failOpen: boolean;
+}
+
+export class SelectionModel {
+  private readonly initial: InitialState;
+  private readonly seed: bigint;
+  private readonly keys = new Map<number, bigint>();
+  private readonly scores = new Map<bigint, number[]>();
+  /** Live flows of each backend. */
+  private readonly flows: number[] = [0, 0, 0, 0];
+  private members = EVERYBODY;
+  private backups = 0;
+  private down = 0;
+  private turn = 0;
+  private table: number[] | undefined;
+  private tableOrder: readonly number[] = [];
+  /** Seconds in which datagrams went to each backend. */
+  private readonly forwards: number[][] = [[], [], [], []];
+
+  constructor(initial: InitialState) {
+    this.initial = initial;
+    this.seed = (BigInt(initial.hashSeed.high) << 32n) | BigInt(initial.hashSeed.low);
+  }
+
+  change(change: ViewChange): void {
+    switch (change.kind) {
+      case 'List':
+        return this.setList(change.members, change.members & change.backups);
+      case 'Health': {
+        const bit = 1 << (change.backend % 4);
+        if ((this.members & bit) === 0) return undefined;
+        this.down = change.healthy ? this.down & ~bit : this.down | bit;
+        return undefined;
+      }
+      case 'Restore':
+        this.setList(EVERYBODY, 0);
+        this.down = 0;
+        return undefined;
+    }
+  }
+
+  opened(backend: number): void {
+    this.flows[backend] = (this.flows[backend] ?? 0) + 1;
+  }
+
+  closed(backend: number): void {
+    this.flows[backend] = (this.flows[backend] ?? 0) - 1;
+  }
+
+  forwarded(backend: number, now: number): void {
+    if (!this.initial.byRequests) return;
+    const second = Math.floor(now / 1_000_000);
+    const recent = (this.forwards[backend] ?? []).filter((one) => one > second - 10);
+    recent.push(second);
+    this.forwards[backend] = recent;
+  }
+
+  /** The affinity key of a client as the flow machine must compute it. */
+  keyOf(source: number, withPort: boolean): bigint {
+    const place = withPort ? source : 32 + (source >> 2);
+    let key = this.keys.get(place);
+    if (key === undefined) {
+      key = naiveAffinityKey(this.seed, sourceAt(source), withPort);
+      this.keys.set(place, key);
+    }
+    return key;
+  }
+
+  /** Answers once per question: round robin moves on. */
+  predict(source: number, withPort: boolean, now: number): Prediction {
+    const { candidates, failOpen } = this.candidates();
+    if (candidates.length === 0) return { candidates, backend: -1, failOpen };
+    return { candidates, failOpen, backend: this.choose(candidates, source, withPort, now) };
+  }
+
+  private choose(
+    candidates: readonly number[],
+    source: number,
+    withPort: boolean,
+    now: number,
+  ): number | undefined {
+    switch (this.initial.policy) {
+      case 'ROUND_ROBIN':
+        return this.inTurn(candidates);
+      case 'LEAST_LOADED':
+        return lightest(candidates, (backend) => this.loadOf(backend, now));
+      case 'HRW': {
+        const scores = this.scoresOf(this.keyOf(source, withPort));
+        return lightest(candidates, (backend) => -(scores[backend] ?? 0));
+      }
+      case 'MAGLEV':
+        return this.fromTable(candidates, this.keyOf(source, withPort));
+      case 'RANDOM':
+      case 'POWER_OF_TWO':
+        return undefined;
+    }
+  }
+
+  private candidates(): { readonly candidates: number[]; readonly failOpen: boolean } {
+    const up = this.members & ~this.down;
+    const primaries = up & ~this.backups;
+    const chosen = primaries !== 0 ? primaries : up !== 0 ? up : this.members;
+    const candidates = [0, 1, 2, 3].filter((index) => (chosen & (1 << index)) !== 0);
+    return { candidates, failOpen: up === 0 && this.members !== 0 };
+  }
+
+  private setList(members: number, backups: number): void {
+    if (members === this.members && backups === this.backups) return;
+    this.members = members;
+    this.backups = backups;
+    this.down &= members;
+    this.table = undefined;
+    this.forgetStrangers();
+  }
+
+  /** When the list changes, what a backend carried is forgotten unless it is in the list or has a flow. */
+  private forgetStrangers(): void {
+    for (const [backend, flows] of this.flows.entries()) {
+      if (flows === 0 && (this.members & (1 << backend)) === 0) this.forwards[backend] = [];
+    }
+  }
+
+  private inTurn(candidates: readonly number[]): number | undefined {
+    const chosen = candidates[this.turn % candidates.length];
+    this.turn = (this.turn + 1) % candidates.length;
+    return chosen;
+  }
+
+  private loadOf(backend: number, now: number): number {
+    if (!this.initial.byRequests) return this.flows[backend] ?? 0;
+    const second = Math.floor(now / 1_000_000);
+    return (this.forwards[backend] ?? []).filter((one) => one > second - 10).length;
+  }
+
+  private scoresOf(key: bigint): number[] {
+    let scores = this.scores.get(key);
+    if (scores === undefined) {
+      scores = BACKEND_ADDRESSES.map((address, index) =>
+        naiveScore(naiveBackendHash(key, this.seed, address), this.weightOf(index)),
+      );
+      this.scores.set(key, scores);
+    }
+    return scores;
+  }
+
+  private fromTable(candidates: readonly number[], key: bigint): number | undefined {
+    if (this.table === undefined) {
+      this.tableOrder = [0, 1, 2, 3].filter((index) => (this.members & (1 << index)) !== 0);
+      const backends = this.tableOrder.map((index) => ({
+        address: present(BACKEND_ADDRESSES[index], 'a backend of the pool'),
+        weight: this.weightOf(index),
+      }));
+      this.table = naiveMaglevTable(this.seed, MAGLEV_SIZE, backends);
+    }
+    const start = Number(key % BigInt(MAGLEV_SIZE));
+    for (let step = 0; step < this.table.length; step += 1) {
+      const place = this.table[(start + step) % this.table.length] ?? 0;
+      const backend = this.tableOrder[place] ?? 0;
+      if (candidates.includes(backend)) return backend;
+    }
+    return this.inTurn(candidates);
+  }
+
+  private weightOf(index: number): number {
+    return Math.max(1, this.initial.weights[index] ?? 100);
+  }
+}
+
+/** The first with the least load. */
+function lightest(candidates: readonly number[], load: (backend: number) => number): number {
+  let best = candidates[0] ?? -1;
+  for (const backend of candidates) if (load(backend) < load(best)) best = backend;
+  return best;
+}
