@@ -6,7 +6,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['{core,sim,shell,tools,scenarios,replays}/**/*.test.ts'],
+          include: ['{core,sim,shell,tools,scenarios,replays,examples,test}/**/*.test.ts'],
           exclude: ['**/*.e2e.test.ts'],
           testTimeout: 30_000,
         },

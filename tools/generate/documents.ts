@@ -1,0 +1,15 @@
+/** The documents that code has a part in. A test fails when one of them is stale. */
+import { configureDocument } from '../../shell/config/configure-doc.ts';
+import { lifecycleDocument } from './lifecycle.ts';
+
+export interface GeneratedDocument {
+  /** From the root of the repository. */
+  readonly path: string;
+  /** The document as it should be, from the one that is there: prose is kept. */
+  readonly generate: (current: string) => string;
+}
+
+export const DOCUMENTS: readonly GeneratedDocument[] = [
+  { path: 'doc/CONFIGURE.md', generate: configureDocument },
+  { path: 'doc/LIFECYCLE.md', generate: lifecycleDocument },
+];
