@@ -3,7 +3,7 @@
  * test can forget either. Also the short words in which tests write inputs and expected outputs.
  */
 import { parseAddress, type Address } from '../core/address.ts';
-import { present } from '../core/assert.ts';
+import { assertNever, present } from '../core/assert.ts';
 import { flowId, type FlowId } from '../core/brand.ts';
 import {
   NO_CLUSTER,
@@ -103,6 +103,8 @@ export class FlowRig {
         return this.abort(action.flow, at, action.reason);
       case 'closeAll':
         return this.closeAll(at);
+      default:
+        return assertNever(action);
     }
   }
 
