@@ -32,7 +32,7 @@ function transitions(): readonly Transition[] {
   );
 }
 
-/** One arrow for each pair of phases, with its events: a flow is born in the first phase, and a phase without events ends it. */
+/** One arrow for each pair of phases, with its events. A flow is born in the first phase; one without events ends it. */
 function diagram(): string {
   const phases = Object.entries(FLOW_TRANSITIONS);
   const arrows = phases.flatMap(([phase]) =>
