@@ -55,8 +55,23 @@ test('a contender that swallows what it gets fails the run instead of looking fa
   await expect(run).rejects.toThrow('no datagram came back through deaf');
 });
 
-/** Runs in a process of its own. */
+test('a contender that dies under load fails the run with its own words', async () => {
+  const mortal: Contender = {
+    name: 'mortal',
+    command: ({ port }) => [process.execPath, '-e', `(${dieAtFirst})(${port})`],
+  };
+  const run = measurePaired([mortal], load, tiny(nodePeers()));
+  await expect(run).rejects.toThrow(/mortal ended \(4\)[^]*cannot go on/);
+});
+
+/** These two run in processes of their own. */
 const listenOnly = `(port) => {
   const socket = require('node:dgram').createSocket('udp4');
+  socket.bind(port, '127.0.0.1', () => console.log('listening'));
+}`;
+
+const dieAtFirst = `(port) => {
+  const socket = require('node:dgram').createSocket('udp4');
+  socket.on('message', () => { console.error('cannot go on'); process.exit(4); });
   socket.bind(port, '127.0.0.1', () => console.log('listening'));
 }`;

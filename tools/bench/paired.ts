@@ -63,28 +63,44 @@ export async function measurePaired(
   options: PairedOptions,
 ): Promise<PairedResult> {
   const programs: Program[] = [];
+  let fail: (error: Error) => void = () => undefined;
+  const broken = new Promise<never>((_, reject) => {
+    fail = reject;
+  });
+  const launch: Launch = (name, command, processor) => {
+    const program = start(name, command, processor);
+    programs.push(program);
+    void program.ended.then(fail);
+    return program;
+  };
   try {
-    const lanes = await openLanes(contenders, load, options, programs);
-    for (const lane of lanes) await warmUp(lane, options);
-    const slices = await takeTurns(lanes, options);
-    const series = summarize(lanes, slices, options.sliceMs);
-    return { load, sliceMs: options.sliceMs, peers: options.peers.kind, series };
+    return await Promise.race([broken, compare(contenders, load, options, launch)]);
   } finally {
     await Promise.all(programs.map((program) => program.stop()));
   }
+}
+
+type Launch = (name: string, command: readonly string[], processor: number | undefined) => Program;
+
+async function compare(
+  contenders: readonly Contender[],
+  load: Load,
+  options: PairedOptions,
+  launch: Launch,
+): Promise<PairedResult> {
+  const lanes = await openLanes(contenders, load, options, launch);
+  for (const lane of lanes) await warmUp(lane, options);
+  const slices = await takeTurns(lanes, options);
+  const series = summarize(lanes, slices, options.sliceMs);
+  return { load, sliceMs: options.sliceMs, peers: options.peers.kind, series };
 }
 
 async function openLanes(
   contenders: readonly Contender[],
   load: Load,
   { peers, placement }: PairedOptions,
-  programs: Program[],
+  launch: Launch,
 ): Promise<Lane[]> {
-  const launch = (name: string, command: readonly string[], processor?: number): Program => {
-    const program = start(name, command, processor);
-    programs.push(program);
-    return program;
-  };
   const echo = launch('echo', peers.echo, placement.peers);
   const backendPort = Number((await echo.waitFor(/^listening \d+$/)).split(' ')[1]);
   const lanes: Lane[] = [];

@@ -4,7 +4,7 @@
  * place to ask for a thread's time in nanoseconds.
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 export interface Program {
@@ -17,6 +17,8 @@ export interface Program {
   waitFor(pattern: RegExp, timeoutMs?: number): Promise<string>;
   /** Writes one line to stdin. */
   say(line: string): void;
+  /** Settles when the program is gone, with its last words. */
+  readonly ended: Promise<Error>;
   stop(): Promise<void>;
 }
 
@@ -58,22 +60,24 @@ export function start(
     lastLines = [...lastLines.slice(-4), line];
     if (waiter?.pattern.test(line) === true) settle()?.found(line);
   };
-  const end = (why: string): void => {
+  const end = (why: string): Error => {
     running.delete(child);
-    settle()?.failed(new Error([`${name} ended (${why})`, ...lastLines].join('\n')));
+    const error = new Error([`${name} ended (${why})`, ...lastLines].join('\n'));
+    settle()?.failed(error);
+    return error;
   };
   createInterface({ input: child.stdout }).on('line', hear);
   createInterface({ input: child.stderr }).on('line', hear);
-  child.on('error', (error) => end(error.message));
-  const closed = new Promise<void>((resolve) => {
-    child.on('close', (code, signal) => {
-      end(`${signal ?? code}`);
-      resolve();
-    });
+  // A write to a program just gone: `ended` says more.
+  child.stdin.on('error', () => undefined);
+  const ended = new Promise<Error>((resolve) => {
+    child.on('error', (error) => resolve(end(error.message)));
+    child.on('close', (code, signal) => resolve(end(`${signal ?? code}`)));
   });
   return {
     name,
     pid: child.pid ?? 0,
+    ended,
     waitFor: async (pattern, timeoutMs = SILENCE_MS) => {
       let timer: NodeJS.Timeout | undefined;
       try {
@@ -92,13 +96,17 @@ export function start(
     },
     stop: async () => {
       child.kill('SIGKILL');
-      await closed;
+      await ended;
     },
   };
 }
 
-/** Nanoseconds that all threads of a process have run. Exact while the process sleeps. */
+/**
+ * Nanoseconds that all threads of a process have run, exact while the process sleeps; not a number
+ * when it is gone.
+ */
 export function processorTime(pid: number): number {
+  if (!existsSync(`/proc/${pid}/task`)) return Number.NaN;
   let total = 0;
   for (const task of readdirSync(`/proc/${pid}/task`)) {
     const [ran] = readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ');
