@@ -7,6 +7,7 @@
  */
 import { createSocket, type Socket } from 'node:dgram';
 import {
+  assert,
   instant,
   listenerOf,
   type Address,
@@ -31,7 +32,6 @@ type Sent = (error: Error | null) => void;
 /** One socket and what its sends in flight need to be told apart. */
 interface Channel {
   readonly socket: Socket;
-  readonly sent: Sent;
   /** Sends whose callback has not come. */
   outstanding: number;
   /** The turn of the latest send. */
@@ -40,13 +40,20 @@ interface Channel {
 
 interface ListenerChannel extends Channel {
   readonly texts: AddressTexts;
+  readonly sent: Sent;
 }
 
 interface UpstreamChannel extends Channel {
-  /** The datagram in flight, for the one retry of a stale refusal. */
+  /** Kept from the latest send, so that a flow makes one callback in its life and not one per datagram. */
+  idle: Flight | undefined;
+}
+
+/** A datagram whose send is not confirmed, for the one retry of a stale refusal. */
+interface Flight {
   header: Uint8Array | undefined;
   payload: Uint8Array | undefined;
   retried: boolean;
+  readonly sent: Sent;
 }
 
 export class DgramDriver implements Ports {
@@ -132,20 +139,14 @@ export class DgramDriver implements Ports {
       lookup: answerAtOnce,
     });
     const failed = openNow(socket, () => {
+      // Bound in a step of its own: when the bind inside `connect` fails, node queues the close behind it for ever.
+      socket.bind({ port: 0, exclusive: true });
+      socket.address();
       socket.connect(backend.port, ipText(backend));
       socket.remoteAddress();
     });
     if (failed !== undefined) return failed;
-    const channel: UpstreamChannel = {
-      socket,
-      sent: (error) => this.onUpstreamSent(id, channel, error),
-      outstanding: 0,
-      turn: 0,
-      header: undefined,
-      payload: undefined,
-      retried: false,
-    };
-    this.upstreams.set(id, channel);
+    this.upstreams.set(id, { socket, outstanding: 0, turn: 0, idle: undefined });
     socket.on('error', () => this.heard().refused(id));
     socket.on('message', (payload) => this.heard().backendDatagram(id, payload));
     return undefined;
@@ -162,10 +163,12 @@ export class DgramDriver implements Ports {
     if (isBlocked(channel)) return this.fail('to-backend', listenerOf(id), 'blocked', 'EAGAIN');
     channel.outstanding += 1;
     channel.turn = this.turn;
-    channel.header = header;
-    channel.payload = payload;
-    channel.retried = false;
-    transmit(channel, header, payload);
+    const flight = channel.idle ?? this.newFlight(id, channel);
+    channel.idle = undefined;
+    flight.header = header;
+    flight.payload = payload;
+    flight.retried = false;
+    transmit(channel, flight);
   }
 
   sendToClient(
@@ -208,17 +211,31 @@ export class DgramDriver implements Ports {
     this.failSent('to-client', listener, channel, errnoOf(error));
   }
 
-  private onUpstreamSent(id: SocketId, channel: UpstreamChannel, error: Error | null): void {
-    const { header, payload } = channel;
-    if (error !== null && errnoOf(error) === 'ECONNREFUSED' && !channel.retried) {
-      channel.retried = true;
+  private newFlight(id: SocketId, channel: UpstreamChannel): Flight {
+    const flight: Flight = {
+      header: undefined,
+      payload: undefined,
+      retried: false,
+      sent: (error) => this.onUpstreamSent(id, channel, flight, error),
+    };
+    return flight;
+  }
+
+  private onUpstreamSent(
+    id: SocketId,
+    channel: UpstreamChannel,
+    flight: Flight,
+    error: Error | null,
+  ): void {
+    if (error !== null && errnoOf(error) === 'ECONNREFUSED' && !flight.retried) {
+      flight.retried = true;
       this.heard().refused(id);
-      if (payload !== undefined && this.upstreams.has(id))
-        return transmit(channel, header, payload);
+      if (this.upstreams.has(id)) return transmit(channel, flight);
     }
     channel.outstanding -= 1;
-    channel.header = undefined;
-    channel.payload = undefined;
+    channel.idle = flight;
+    flight.header = undefined;
+    flight.payload = undefined;
     if (error !== null) this.failSent('to-backend', listenerOf(id), channel, errnoOf(error));
   }
 
@@ -248,13 +265,10 @@ function isBlocked(channel: Channel): boolean {
   return channel.outstanding > 0 && channel.socket.getSendQueueCount() > 0;
 }
 
-function transmit(
-  channel: UpstreamChannel,
-  header: Uint8Array | undefined,
-  payload: Uint8Array,
-): void {
-  if (header === undefined) channel.socket.send(payload, channel.sent);
-  else channel.socket.send([header, payload], channel.sent);
+function transmit(channel: UpstreamChannel, { header, payload, sent }: Flight): void {
+  assert(payload !== undefined, 'a datagram in flight has a payload');
+  if (header === undefined) channel.socket.send(payload, sent);
+  else channel.socket.send([header, payload], sent);
 }
 
 /**

@@ -1,0 +1,111 @@
+import { createHook } from 'node:async_hooks';
+import { spawn } from 'node:child_process';
+import { createSocket, type Socket } from 'node:dgram';
+import { once } from 'node:events';
+import { setImmediate, setTimeout } from 'node:timers/promises';
+import { expect, test, vi } from 'vitest';
+import { ipv4, listenerId, socketId, type Address, type Arrivals } from '../../core/index.ts';
+import { driverLaws } from '../../core/ports.laws.ts';
+import { LOOPBACK, type Peer, type Received, type World } from '../../test/driver-bench.ts';
+import { fromRemote, ipText } from './address-text.ts';
+import { DgramDriver } from './dgram.ts';
+
+driverLaws('node:dgram', async (arrivals) => worldOf(new DgramDriver(), arrivals));
+
+test('an open that fails for want of a descriptor leaves no handle behind in the runtime', async () => {
+  const driver = new DgramDriver();
+  const live = new Set<number>();
+  const hook = createHook({
+    init: (id, kind) => void (kind === 'UDPWRAP' && live.add(id)),
+    destroy: (id) => void live.delete(id),
+  }).enable();
+  await withoutDescriptors(() => {
+    for (let serial = 1; serial <= 20; serial += 1) {
+      const socket = socketId(serial, listenerId(0));
+      expect(driver.openUpstream(socket, ipv4(LOOPBACK, 9))).toBe('EMFILE');
+    }
+    expect(live.size).toBe(20);
+  });
+  await vi.waitFor(() => expect(live.size).toBe(0));
+  hook.disable();
+});
+
+/** Real loopback: what was sent lies in the receiver's socket when the call returns, and the next poll finds it. */
+function worldOf(driver: DgramDriver, arrivals: Arrivals): World {
+  driver.attach(arrivals);
+  const peers: LoopbackPeer[] = [];
+  return {
+    ports: driver,
+    portOf: (listener) => driver.portOf(listener),
+    socketCount: () => driver.socketCount,
+    peer: (at) => {
+      const peer = new LoopbackPeer(at);
+      peers.push(peer);
+      return peer;
+    },
+    endOfTurn: async () => setImmediate(),
+    settle: async () => {
+      for (let poll = 0; poll < 4; poll += 1) await setImmediate();
+    },
+    pass: async (duration) => setTimeout(duration / 1_000),
+    withoutDescriptors,
+    dispose: async () => {
+      for (const peer of peers) peer.close();
+      await setImmediate();
+    },
+  };
+}
+
+class LoopbackPeer implements Peer {
+  readonly address: Address;
+  readonly mailbox: Received[] = [];
+  private socket: Socket;
+
+  constructor(at: Address) {
+    this.socket = this.bind(at);
+    this.address = { ...at, port: this.socket.address().port };
+  }
+
+  send(to: Address, payload: Uint8Array): void {
+    this.socket.send(payload, to.port, ipText(to));
+  }
+
+  close(): void {
+    if (this.isOpen) this.socket.close();
+    this.isOpen = false;
+  }
+
+  reopen(): void {
+    this.socket = this.bind(this.address);
+  }
+
+  private isOpen = false;
+
+  /** Bound when the call returns, because nothing is looked up. */
+  private bind(at: Address): Socket {
+    const socket = createSocket({
+      type: at.family === 4 ? 'udp4' : 'udp6',
+      lookup: (host, _options, answer) => answer(null, host, at.family),
+    });
+    socket.on('message', (payload, remote) => {
+      const from = fromRemote(remote.address, remote.port);
+      if (from !== undefined) this.mailbox.push({ from, payload: Uint8Array.from(payload) });
+    });
+    socket.bind(at.port, ipText(at));
+    this.isOpen = true;
+    return socket;
+  }
+}
+
+/** Lowers this process's own limit while `run` is called; a shell that is already there raises it again. */
+async function withoutDescriptors(run: () => void): Promise<void> {
+  const limit = (soft: string): string => `prlimit --pid ${process.pid} --nofile=${soft}:`;
+  const script = `old=$(prlimit --pid ${process.pid} --nofile --noheadings --output=SOFT)
+    ${limit('3')} && echo lowered && read answer; ${limit('$old')}`;
+  const shell = spawn('sh', ['-c', script], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const closed = once(shell, 'close');
+  await once(shell.stdout, 'data');
+  run();
+  shell.stdin.end('\n');
+  await closed;
+}
