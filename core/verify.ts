@@ -96,18 +96,12 @@ function checkUsers(
   live: readonly LiveFlow[],
   broken: string[],
 ): void {
-  let distinct = 0;
-  for (const [index, flow] of live.entries()) {
-    const number = flow[name];
-    if (live.findIndex((other) => other[name] === number) !== index) continue;
-    distinct += 1;
-    let users = 0;
-    for (const other of live) if (other[name] === number) users += 1;
-    if (registry.usersOf(number) !== users) {
-      broken.push(`I5: ${users} flows use one of the ${name}, counted ${registry.usersOf(number)}`);
-    }
+  const groups = group(live, name === 'backends' ? sameBackend : sameConfig);
+  if (registry.size !== groups.length) broken.push(`I5: ${name} without a flow are kept`);
+  for (const { flow, count } of groups) {
+    const users = registry.usersOf(flow[name]);
+    if (users !== count) broken.push(`I5: ${count} flows use one of the ${name}, counted ${users}`);
   }
-  if (registry.size !== distinct) broken.push(`I5: ${name} without a flow are kept`);
 }
 
 /** I6: armed exactly while there are flows, at the earliest of their deadlines. */
@@ -125,44 +119,52 @@ function checkTimer(manager: UdpManager, live: readonly LiveFlow[], broken: stri
 /** I13: per-source counters equal a recount over the live flows. */
 function checkSources(manager: UdpManager, live: readonly LiveFlow[], broken: string[]): void {
   const { sources } = manager;
-  let addresses = 0;
-  let subnets = 0;
-  for (const flow of live) {
-    const ofAddress = countLike(live, flow, sameSource);
-    if (ofAddress > 0) {
-      addresses += 1;
-      if (sources.flowsOfAddress(flow.config, flow.client) !== ofAddress) {
-        broken.push(`I13: the count of ${formatAddress(flow.client)} is not ${ofAddress}`);
-      }
-    }
-    const ofSubnet = countLike(live, flow, sameSubnet);
-    if (ofSubnet > 0) {
-      subnets += 1;
-      if (sources.flowsOfSubnet(flow.config, flow.client) !== ofSubnet) {
-        broken.push(
-          `I13: the count of the subnet of ${formatAddress(flow.client)} is not ${ofSubnet}`,
-        );
-      }
-    }
+  const addresses = group(live, sameSource);
+  for (const { flow, count } of addresses) {
+    if (sources.flowsOfAddress(flow.config, flow.client) === count) continue;
+    broken.push(`I13: the count of ${formatAddress(flow.client)} is not ${count}`);
   }
-  if (sources.sizes.addresses !== addresses || sources.sizes.subnets !== subnets) {
+  const subnets = group(live, sameSubnet);
+  for (const { flow, count } of subnets) {
+    if (sources.flowsOfSubnet(flow.config, flow.client) === count) continue;
+    broken.push(`I13: the count of the subnet of ${formatAddress(flow.client)} is not ${count}`);
+  }
+  const { sizes } = sources;
+  if (sizes.addresses !== addresses.length || sizes.subnets !== subnets.length) {
     broken.push('I13: a source without flows is still counted');
   }
 }
 
-/** How many flows are like `flow`; 0 when an earlier one is, so that each kind is counted once. */
-function countLike(
+/** Flows that are alike, and one of them. */
+interface Group {
+  readonly flow: LiveFlow;
+  count: number;
+}
+
+function group(
   live: readonly LiveFlow[],
-  flow: LiveFlow,
-  like: (one: LiveFlow, other: LiveFlow) => boolean,
-): number {
-  let count = 0;
-  for (const other of live) {
-    if (!like(flow, other)) continue;
-    if (count === 0 && other !== flow) return 0;
-    count += 1;
+  alike: (one: LiveFlow, other: LiveFlow) => boolean,
+): Group[] {
+  const groups: Group[] = [];
+  for (const flow of live) {
+    let known: Group | undefined;
+    for (const one of groups) {
+      if (!alike(one.flow, flow)) continue;
+      known = one;
+      break;
+    }
+    if (known === undefined) groups.push({ flow, count: 1 });
+    else known.count += 1;
   }
-  return count;
+  return groups;
+}
+
+function sameBackend(one: LiveFlow, other: LiveFlow): boolean {
+  return one.backends === other.backends;
+}
+
+function sameConfig(one: LiveFlow, other: LiveFlow): boolean {
+  return one.configs === other.configs;
 }
 
 /** The zone does not matter: limits count an address once, whatever link it came by. */

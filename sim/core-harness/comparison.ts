@@ -1,6 +1,6 @@
 /** Whether an output is the one the shadow model expects, field by field; payloads by every byte. */
 import { sameAddress } from '../../core/address.ts';
-import { present } from '../../core/assert.ts';
+import { assertNever, present } from '../../core/assert.ts';
 import type { Output } from '../../core/contract.ts';
 import type { Payload } from './actions.ts';
 import type { Expected } from './model.ts';
@@ -13,44 +13,66 @@ const HEADERS: readonly (readonly Uint8Array[])[] = SOURCES.map((source) =>
 );
 
 export function matches(expected: Expected, actual: Output): boolean {
-  switch (expected.kind) {
+  switch (actual.kind) {
     case 'Metric':
-      return (
-        actual.kind === 'Metric' &&
-        actual.event.kind === expected.event &&
-        ('bytes' in actual.event ? actual.event.bytes : 0) === expected.bytes
-      );
+      return sameMetric(expected, actual);
     case 'SendToBackend':
-      return (
-        actual.kind === 'SendToBackend' &&
-        actual.flow === expected.flow &&
-        sameAddress(actual.dst, backendAt(expected.backend)) &&
-        sameHeader(actual.prefix, expected)
-      );
+      return sameForward(expected, actual);
     case 'SendToClient':
-      return (
-        actual.kind === 'SendToClient' &&
-        actual.flow === expected.flow &&
-        actual.from === undefined &&
-        sameAddress(actual.dst, sourceAt(expected.source))
-      );
+      return sameReturn(expected, actual);
     case 'ArmTimer':
-      return actual.kind === 'ArmTimer' && actual.at === expected.at;
+      return expected.kind === 'ArmTimer' && actual.at === expected.at;
     case 'OpenUpstream':
-      return (
-        actual.kind === 'OpenUpstream' &&
-        actual.flow === expected.flow &&
-        sameAddress(actual.backend.address, backendAt(expected.backend))
-      );
+      return sameOpen(expected, actual);
     case 'CloseFlow':
-      return (
-        actual.kind === 'CloseFlow' &&
-        actual.flow === expected.flow &&
-        actual.reason === expected.reason
-      );
+      return sameClose(expected, actual);
     case 'Drop':
-      return actual.kind === 'Drop' && actual.reason === expected.reason;
+      return expected.kind === 'Drop' && actual.reason === expected.reason;
+    default:
+      return assertNever(actual);
   }
+}
+
+type Given<Kind extends Output['kind']> = Extract<Output, { kind: Kind }>;
+
+function sameMetric(expected: Expected, actual: Given<'Metric'>): boolean {
+  if (expected.kind !== 'Metric') return false;
+  const bytes = 'bytes' in actual.event ? actual.event.bytes : 0;
+  return actual.event.kind === expected.event && bytes === expected.bytes;
+}
+
+function sameForward(expected: Expected, actual: Given<'SendToBackend'>): boolean {
+  return (
+    expected.kind === 'SendToBackend' &&
+    actual.flow === expected.flow &&
+    sameAddress(actual.dst, backendAt(expected.backend)) &&
+    sameHeader(actual.prefix, expected)
+  );
+}
+
+function sameReturn(expected: Expected, actual: Given<'SendToClient'>): boolean {
+  return (
+    expected.kind === 'SendToClient' &&
+    actual.flow === expected.flow &&
+    actual.from === undefined &&
+    sameAddress(actual.dst, sourceAt(expected.source))
+  );
+}
+
+function sameOpen(expected: Expected, actual: Given<'OpenUpstream'>): boolean {
+  return (
+    expected.kind === 'OpenUpstream' &&
+    actual.flow === expected.flow &&
+    sameAddress(actual.backend.address, backendAt(expected.backend))
+  );
+}
+
+function sameClose(expected: Expected, actual: Given<'CloseFlow'>): boolean {
+  return (
+    expected.kind === 'CloseFlow' &&
+    actual.flow === expected.flow &&
+    actual.reason === expected.reason
+  );
 }
 
 /** Whether `view` holds exactly the payload that was lent. */

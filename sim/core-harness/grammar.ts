@@ -2,6 +2,7 @@
  * The seeded grammar (spec §11.2, §11.3): which action comes next and with which parameters. Draws that the seeds' table does
  * not know come from other streams than `workload` and `values`, so that they shift nothing in it.
  */
+import { assertNever } from '../../core/assert.ts';
 import type { LoadBalancing } from '../../core/config.ts';
 import { buggifyPoint, type BuggifyPoint } from '../buggify.ts';
 import type { Streams } from '../random.ts';
@@ -104,15 +105,11 @@ export class ActionSource {
       case 'BackendView':
         return { kind, change: this.viewChange() };
       case 'AdvanceClock':
-        return workload.chance('long', 12, 100)
-          ? { kind, ms: workload.between('long ms', 5_000, 14_999) }
-          : { kind, ms: workload.between('short ms', 1, 299) };
+        return { kind, ms: this.clockStep() };
       case 'ReconfigCluster':
         return { kind, config: this.cluster(true) };
       case 'SetMaxFlows':
-        return workload.chance('shrink', 1, 2)
-          ? { kind, count: workload.between('shrink to', 0, around.flowCount) }
-          : { kind, count: workload.between('set to', 1, 63) };
+        return { kind, count: this.maxFlows(around.flowCount) };
       case 'AbortFlow':
         return { kind, id: workload.choose('abort', FLOW_ID_BOUND) };
       case 'SetMaxRx':
@@ -123,7 +120,23 @@ export class ActionSource {
         return { kind, earlyMs: workload.between('early by', 0, 99) };
       case 'CloseAll':
         return { kind };
+      default:
+        return assertNever(kind);
     }
+  }
+
+  private clockStep(): number {
+    const { workload } = this.streams;
+    return workload.chance('long', 12, 100)
+      ? workload.between('long ms', 5_000, 14_999)
+      : workload.between('short ms', 1, 299);
+  }
+
+  private maxFlows(flowCount: number): number {
+    const { workload } = this.streams;
+    return workload.chance('shrink', 1, 2)
+      ? workload.between('shrink to', 0, flowCount)
+      : workload.between('set to', 1, 63);
   }
 
   private backendDatagram(around: Surroundings): Action {
@@ -214,12 +227,12 @@ export class ActionSource {
 
   private viewChange(): ViewChange {
     const { net } = this.streams;
-    const sort = net.choose('view', 10);
-    if (sort < 5) {
+    const sort = net.choose('view', 16);
+    if (sort < 11) {
       const backend = net.choose('whose health', 4);
       return { kind: 'Health', backend, healthy: net.chance('healthy', 1, 2) };
     }
-    if (sort < 8) {
+    if (sort < 13) {
       const members = net.choose('members', 16);
       return {
         kind: 'List',
@@ -227,7 +240,7 @@ export class ActionSource {
         backups: net.choose('backups', 16) & net.choose('backups', 16),
       };
     }
-    return sort === 8 ? NOBODY : { kind: 'Restore' };
+    return sort === 13 ? NOBODY : { kind: 'Restore' };
   }
 }
 

@@ -2,7 +2,7 @@
  * Which backend a new flow should get, predicted from the specification's text (§3.1 to §3.5). RANDOM and POWER_OF_TWO draw,
  * so for them only the candidates are predicted.
  */
-import { present } from '../../core/assert.ts';
+import { assertNever, present } from '../../core/assert.ts';
 import type { InitialState, ViewChange } from './actions.ts';
 import {
   naiveAffinityKey,
@@ -20,6 +20,11 @@ export interface Prediction {
   readonly failOpen: boolean;
 }
 
+interface Eligible {
+  readonly candidates: readonly number[];
+  readonly failOpen: boolean;
+}
+
 export class SelectionModel {
   private readonly initial: InitialState;
   private readonly seed: bigint;
@@ -31,8 +36,8 @@ export class SelectionModel {
   private backups = 0;
   private down = 0;
   private turn = 0;
-  private table: number[] | undefined;
-  private tableOrder: readonly number[] = [];
+  private eligible: Eligible | undefined;
+  private readonly tables = new Map<number, number[]>();
   /** Seconds in which datagrams went to each backend. */
   private readonly forwards: number[][] = [[], [], [], []];
 
@@ -42,6 +47,7 @@ export class SelectionModel {
   }
 
   change(change: ViewChange): void {
+    this.eligible = undefined;
     switch (change.kind) {
       case 'List':
         return this.setList(change.members, change.members & change.backups);
@@ -87,7 +93,8 @@ export class SelectionModel {
 
   /** Answers once per question: round robin moves on. */
   predict(source: number, withPort: boolean, now: number): Prediction {
-    const { candidates, failOpen } = this.candidates();
+    this.eligible ??= this.candidates();
+    const { candidates, failOpen } = this.eligible;
     if (candidates.length === 0) return { candidates, backend: -1, failOpen };
     return { candidates, failOpen, backend: this.choose(candidates, source, withPort, now) };
   }
@@ -112,10 +119,12 @@ export class SelectionModel {
       case 'RANDOM':
       case 'POWER_OF_TWO':
         return undefined;
+      default:
+        return assertNever(this.initial.policy);
     }
   }
 
-  private candidates(): { readonly candidates: number[]; readonly failOpen: boolean } {
+  private candidates(): Eligible {
     const up = this.members & ~this.down;
     const primaries = up & ~this.backups;
     const chosen = primaries !== 0 ? primaries : up !== 0 ? up : this.members;
@@ -128,7 +137,6 @@ export class SelectionModel {
     this.members = members;
     this.backups = backups;
     this.down &= members;
-    this.table = undefined;
     this.forgetStrangers();
   }
 
@@ -148,7 +156,9 @@ export class SelectionModel {
   private loadOf(backend: number, now: number): number {
     if (!this.initial.byRequests) return this.flows[backend] ?? 0;
     const second = Math.floor(now / 1_000_000);
-    return (this.forwards[backend] ?? []).filter((one) => one > second - 10).length;
+    let count = 0;
+    for (const one of this.forwards[backend] ?? []) if (one > second - 10) count += 1;
+    return count;
   }
 
   private scoresOf(key: bigint): number[] {
@@ -163,21 +173,29 @@ export class SelectionModel {
   }
 
   private fromTable(candidates: readonly number[], key: bigint): number | undefined {
-    if (this.table === undefined) {
-      this.tableOrder = [0, 1, 2, 3].filter((index) => (this.members & (1 << index)) !== 0);
-      const backends = this.tableOrder.map((index) => ({
-        address: present(BACKEND_ADDRESSES[index], 'a backend of the pool'),
-        weight: this.weightOf(index),
-      }));
-      this.table = naiveMaglevTable(this.seed, MAGLEV_SIZE, backends);
-    }
+    const table = this.tableOf(this.members);
     const start = Number(key % BigInt(MAGLEV_SIZE));
-    for (let step = 0; step < this.table.length; step += 1) {
-      const place = this.table[(start + step) % this.table.length] ?? 0;
-      const backend = this.tableOrder[place] ?? 0;
+    for (let step = 0; step < table.length; step += 1) {
+      const backend = table[(start + step) % table.length] ?? -1;
       if (candidates.includes(backend)) return backend;
     }
     return this.inTurn(candidates);
+  }
+
+  /** The table over these members, in list order; backups and health play no part in it. */
+  private tableOf(members: number): number[] {
+    let table = this.tables.get(members);
+    if (table === undefined) {
+      const order = [0, 1, 2, 3].filter((index) => (members & (1 << index)) !== 0);
+      const backends = order.map((index) => ({
+        address: present(BACKEND_ADDRESSES[index], 'a backend of the pool'),
+        weight: this.weightOf(index),
+      }));
+      const places = naiveMaglevTable(this.seed, MAGLEV_SIZE, backends);
+      table = places.map((place) => order[place] ?? -1);
+      this.tables.set(members, table);
+    }
+    return table;
   }
 
   private weightOf(index: number): number {

@@ -58,7 +58,9 @@ export class ShadowModel {
   }
 
   get flowCount(): number {
-    return this.flows.reduce((count, flow) => (flow === undefined ? count : count + 1), 0);
+    let count = 0;
+    for (const flow of this.flows) if (flow !== undefined) count += 1;
+    return count;
   }
 
   get withPort(): boolean {
@@ -77,7 +79,7 @@ export class ShadowModel {
     if (payload.length > this.maxRx) return this.drop('Truncated');
     if (this.config.cluster < 0) return this.drop('NoBackend');
     if (payload.length === 0) return this.drop('Invalid');
-    const known = this.flows.findIndex((flow) => flow?.source === source);
+    const known = this.flowOf(source);
     if (known >= 0) {
       this.forward(known, payload, now);
       return this.expected;
@@ -107,8 +109,9 @@ export class ShadowModel {
   timeout(now: number): Expected[] {
     this.expected = [];
     this.armed = undefined;
-    const due = [...this.flows.keys()].filter((id) => (this.flows[id]?.deadline ?? now + 1) <= now);
-    for (const id of due) this.close(id, 'Idle');
+    for (let id = 0; id < this.flows.length; id += 1) {
+      if ((this.flows[id]?.deadline ?? now + 1) <= now) this.close(id, 'Idle');
+    }
     this.reschedule();
     return this.expected;
   }
@@ -121,7 +124,9 @@ export class ShadowModel {
 
   closeAll(): Expected[] {
     this.expected = [];
-    for (const id of this.flows.keys()) if (this.flows[id] !== undefined) this.close(id, 'Drain');
+    for (let id = 0; id < this.flows.length; id += 1) {
+      if (this.flows[id] !== undefined) this.close(id, 'Drain');
+    }
     return this.expected;
   }
 
@@ -140,6 +145,13 @@ export class ShadowModel {
 
   drain(): void {
     this.draining = true;
+  }
+
+  private flowOf(source: number): number {
+    for (let id = 0; id < this.flows.length; id += 1) {
+      if (this.flows[id]?.source === source) return id;
+    }
+    return -1;
   }
 
   private admit(source: number, backend: number, payload: Payload, now: number): void {

@@ -46,36 +46,42 @@ export function naiveMaglevTable(
 ): number[] {
   const table: number[] = Array.from({ length: size }, () => -1);
   if (backends.length === 0) return [];
-  const total = backends.reduce((sum, { weight }) => sum + weight, 0);
-  const targets = backends.map(({ weight }) => Math.floor((weight * size) / total));
+  const targets = naiveTargets(
+    backends.map(({ weight }) => weight),
+    size,
+  );
+  const walks = backends.map(({ address }) => naiveWalk(seed, size, address));
+  for (let filled = 0; filled < size;) {
+    for (const [index, walk] of walks.entries()) {
+      if (filled === size || (targets[index] ?? 0) === 0) continue;
+      let slot = walk.next().value ?? 0;
+      while (table[slot] !== -1) slot = walk.next().value ?? 0;
+      table[slot] = index;
+      targets[index] = (targets[index] ?? 0) - 1;
+      filled += 1;
+    }
+  }
+  return table;
+}
+
+/** Slots for each weight; what rounding leaves goes round from the first on. */
+function naiveTargets(weights: readonly number[], size: number): number[] {
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  const targets = weights.map((weight) => Math.floor((weight * size) / total));
   let left = size - targets.reduce((sum, target) => sum + target, 0);
   for (let index = 0; left > 0; index = (index + 1) % targets.length) {
     targets[index] = (targets[index] ?? 0) + 1;
     left -= 1;
   }
-  const offsets = backends.map(({ address }) =>
-    Number(naiveBackendHash(0x6f6666736574n, seed, address) % BigInt(size)),
-  );
-  const skips = backends.map(
-    ({ address }) =>
-      Number(naiveBackendHash(0x736b69705f5fn, seed, address) % BigInt(size - 1)) + 1,
-  );
-  const next = backends.map(() => 0);
-  const held = backends.map(() => 0);
-  for (let filled = 0; filled < size;) {
-    for (const index of backends.keys()) {
-      if (filled === size || (held[index] ?? 0) >= (targets[index] ?? 0)) continue;
-      let slot = -1;
-      do {
-        slot = ((offsets[index] ?? 0) + (next[index] ?? 0) * (skips[index] ?? 0)) % size;
-        next[index] = (next[index] ?? 0) + 1;
-      } while (table[slot] !== -1);
-      table[slot] = index;
-      held[index] = (held[index] ?? 0) + 1;
-      filled += 1;
-    }
-  }
-  return table;
+  return targets;
+}
+
+/** Every slot once, in the backend's own order. */
+function* naiveWalk(seed: bigint, size: number, address: Address): Generator<number, undefined> {
+  const offset = Number(naiveBackendHash(0x6f6666736574n, seed, address) % BigInt(size));
+  const skip = Number(naiveBackendHash(0x736b69705f5fn, seed, address) % BigInt(size - 1)) + 1;
+  for (let step = 0; step < size; step += 1) yield (offset + step * skip) % size;
+  return undefined;
 }
 
 /** The header of spec §4 for two IPv4 addresses. */
