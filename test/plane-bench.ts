@@ -1,0 +1,250 @@
+/**
+ * A data plane and its pump on ports that only take notes. Every turn ends with the checks that hold between turns:
+ * invariants of each flow machine, conservation of datagrams, and one open socket for each live flow.
+ */
+import { expect } from 'vitest';
+import { formatAddress, parseAddress, type Address } from '../core/address.ts';
+import { present } from '../core/assert.ts';
+import { listenerId, listenerOf, serialOf, type ListenerId, type SocketId } from '../core/brand.ts';
+import type { ClusterSettings, Config, ListenerConfig } from '../core/config.ts';
+import { NO_CLUSTER, type Backend } from '../core/contract.ts';
+import { DataPlane } from '../core/data-plane.ts';
+import { initialDirectives, type Directive, type Report } from '../core/directives.ts';
+import { PLACEMENT_SEED } from '../core/hash.ts';
+import { unaccountedDatagrams, type ListenerCounters } from '../core/metrics.ts';
+import type { DriverCapabilities, Errno, Opened, Ports, SendFailed } from '../core/ports.ts';
+import { Pump } from '../core/pump.ts';
+import { after, instant, seconds, type Instant } from '../core/time.ts';
+import { checkInvariants } from '../core/verify.ts';
+
+/** Ports that write down each call as a short line: `open u1 10.0.0.1:53`, `send u1 hello`, `flush`, `close u1`. */
+export class RecordingPorts implements Ports {
+  readonly capabilities: DriverCapabilities = { name: 'notes', batch: 64, localAddress: false };
+  calls: string[] = [];
+  clock: Instant = instant(0);
+  clockReads = 0;
+  /** How the next opens of upstream sockets end; then they work. */
+  openResults: Opened[] = [];
+  listenerResult: Opened;
+  /** How many of the last sends of a turn the flush fails, and why. */
+  jam: { readonly count: number; readonly cause: SendFailed['cause'] } = {
+    count: 0,
+    cause: 'error',
+  };
+  /** Called inside the flush, before it reports. */
+  onFlush: () => void = () => undefined;
+  wake: Instant | undefined;
+  /** Every upstream socket that was ever opened. */
+  readonly opened: SocketId[] = [];
+  readonly open: Set<SocketId> = new Set();
+  readonly listening: Set<ListenerId> = new Set();
+  private sent: Omit<SendFailed, 'cause' | 'errno'>[] = [];
+
+  now(): Instant {
+    this.clockReads += 1;
+    return this.clock;
+  }
+
+  openListener(listener: ListenerId, address: Address, ipv6Only: boolean): Opened {
+    const how = ipv6Only ? ' v6only' : '';
+    this.note(`listen ${listener} ${formatAddress(address)}${how}`, this.listenerResult);
+    if (this.listenerResult === undefined) this.listening.add(listener);
+    return this.listenerResult;
+  }
+
+  closeListener(listener: ListenerId): void {
+    this.note(`unlisten ${listener}`);
+    this.listening.delete(listener);
+  }
+
+  openUpstream(socket: SocketId, backend: Address): Opened {
+    const result = this.openResults.shift();
+    this.note(`open ${nameOf(socket)} ${formatAddress(backend)}`, result);
+    expect(this.opened, 'a socket id is never used twice').not.toContain(socket);
+    this.opened.push(socket);
+    if (result === undefined) this.open.add(socket);
+    return result;
+  }
+
+  closeUpstream(socket: SocketId): void {
+    this.note(`close ${nameOf(socket)}`);
+    this.open.delete(socket);
+  }
+
+  sendToBackend(socket: SocketId, header: Uint8Array | undefined, payload: Uint8Array): void {
+    expect(this.open, 'datagrams go to open sockets only').toContain(socket);
+    const with28 = header === undefined ? '' : `[${header.length}]`;
+    this.note(`send ${nameOf(socket)} ${with28}${text(payload)}`);
+    this.sent.push({ direction: 'to-backend', listener: listenerOf(socket) });
+  }
+
+  sendToClient(
+    listener: ListenerId,
+    dst: Address,
+    _from: Address | undefined,
+    payload: Uint8Array,
+  ): void {
+    expect(this.listening, 'replies leave from open listeners only').toContain(listener);
+    this.note(`reply ${listener} ${formatAddress(dst)} ${text(payload)}`);
+    this.sent.push({ direction: 'to-client', listener });
+  }
+
+  flush(report: (failure: SendFailed) => void): void {
+    this.note('flush');
+    this.onFlush();
+    const { count, cause } = this.jam;
+    const errno = cause === 'blocked' ? 'EAGAIN' : 'EPERM';
+    const failed = count === 0 ? [] : this.sent.slice(-count);
+    this.sent = [];
+    for (const one of failed) report({ ...one, cause, errno });
+  }
+
+  wakeAt(at: Instant | undefined): void {
+    this.note(`wake ${at === undefined ? 'never' : at / 1_000_000}`);
+    this.wake = at;
+  }
+
+  private note(line: string, failed?: Errno): void {
+    this.calls.push(failed === undefined ? line : `${line} !${failed}`);
+  }
+}
+
+export class PlaneBench {
+  readonly ports: RecordingPorts = new RecordingPorts();
+  readonly reports: Report[] = [];
+  readonly plane: DataPlane = new DataPlane({
+    placementSeed: PLACEMENT_SEED,
+    tableSeed: { first: 1, second: 2 },
+    randomSeed: { high: 3, low: 4 },
+  });
+  readonly pump: Pump = new Pump(this.plane, this.ports, (report) => this.reports.push(report));
+  private readonly listeners: number;
+
+  /** Opens everything, unless `listenerResult` says that the listeners do not open. */
+  constructor(config: Config, listenerResult?: Errno) {
+    this.listeners = config.listeners.length;
+    this.ports.listenerResult = listenerResult;
+    this.turn(() => initialDirectives(config).forEach((directive) => this.direct(directive)));
+  }
+
+  /** The port calls of one turn. */
+  turn(arrivals: () => void = () => undefined): string[] {
+    this.ports.calls = [];
+    arrivals();
+    this.pump.endTurn();
+    this.check();
+    return this.ports.calls;
+  }
+
+  /** `10.1.0.1:1000` by default asks listener 0. */
+  client(payload: string, from = '10.1.0.1:1000', listener = 0): void {
+    this.pump.clientDatagram(listenerId(listener), addressOf(from), undefined, bytesOf(payload));
+  }
+
+  /** A datagram on the upstream socket that was opened as the `nth`, from 1. */
+  backend(payload: string, nth = 1): void {
+    this.pump.backendDatagram(this.socket(nth), bytesOf(payload));
+  }
+
+  direct(directive: Directive): void {
+    this.pump.direct({ generation: 1, directive });
+  }
+
+  /** Lets time pass without telling anyone. */
+  pass(count: number): void {
+    this.ports.clock = after(this.ports.clock, seconds(count));
+  }
+
+  /** Lets time pass, then a turn of the timer. */
+  timer(count = 0): string[] {
+    this.pass(count);
+    return this.turn(() => this.fire());
+  }
+
+  /** The timer fires; what was armed is gone. */
+  fire(): void {
+    this.ports.wake = undefined;
+    this.pump.timer();
+  }
+
+  socket(nth: number): SocketId {
+    return present(this.ports.opened[nth - 1], 'that many sockets were opened');
+  }
+
+  counters(listener = 0): Readonly<ListenerCounters> {
+    return present(this.plane.countersOf(listenerId(listener)), 'the listener exists');
+  }
+
+  private check(): void {
+    let flows = 0;
+    for (let at = 0; at < this.listeners; at += 1) {
+      const manager = present(this.plane.managerOf(listenerId(at)), 'the listener exists');
+      checkInvariants(manager);
+      flows += manager.flowCount;
+      expect(unaccountedDatagrams(this.counters(at)), 'datagrams unaccounted for').toBe(0);
+    }
+    expect(this.plane.flowCount).toBe(flows);
+    expect(this.ports.open.size, 'open upstream sockets').toBe(flows);
+    expect(this.ports.wake).toBe(this.plane.pollTimeout()?.at);
+  }
+}
+
+/** One listener, `10.0.0.53:53`, that leads to `c`. */
+export function listenerConfig(more: Partial<ListenerConfig> = {}): ListenerConfig {
+  return {
+    address: addressOf('10.0.0.53:53'),
+    frontTimeout: seconds(30),
+    backTimeout: seconds(30),
+    maxRxDatagramSize: 1_500,
+    maxFlows: 16,
+    ipv6Only: false,
+    cluster: 'c',
+    ...more,
+  };
+}
+
+/** A cluster `c` of backends in turn: `10.0.0.1:53`, `10.0.0.2:53` and so on. */
+export function clusterSettings(more: Partial<ClusterSettings> = {}): ClusterSettings {
+  return {
+    ...NO_CLUSTER,
+    cluster: 'c',
+    loadBalancing: 'ROUND_ROBIN',
+    loadMetric: 'CONNECTIONS',
+    backends: backendsOf(1, 2),
+    ...more,
+  };
+}
+
+export function configOf(
+  clusters: readonly ClusterSettings[] = [clusterSettings()],
+  listeners: readonly ListenerConfig[] = [listenerConfig()],
+): Config {
+  return { listeners, clusters, grace: seconds(5) };
+}
+
+export function backendsOf(...numbers: readonly number[]): Backend[] {
+  return numbers.map((n) => ({
+    id: `b${n}`,
+    address: addressOf(`10.0.0.${n}:53`),
+    weight: 100,
+    backup: false,
+  }));
+}
+
+export function addressOf(words: string): Address {
+  return present(parseAddress(words), 'an address');
+}
+
+/** `u7`: the serial number alone, or `u7@1` on any but the first listener. */
+function nameOf(socket: SocketId): string {
+  const at = listenerOf(socket);
+  return at === 0 ? `u${serialOf(socket)}` : `u${serialOf(socket)}@${at}`;
+}
+
+function bytesOf(words: string): Uint8Array {
+  return Uint8Array.from(words, (letter) => letter.charCodeAt(0));
+}
+
+function text(payload: Uint8Array): string {
+  return String.fromCharCode(...payload);
+}
