@@ -28,7 +28,7 @@ export function flowId(slot: number): FlowId {
 /** Listeners of one process: socket ids carry the listener's number. */
 export const LISTENERS_MAX = 1_024;
 
-/** The socket with this serial number, at most 2^43, of this listener. */
+/** The socket with this serial number, below 2^43, of this listener. */
 export function socketId(serial: number, listener: ListenerId): SocketId {
   return (serial * LISTENERS_MAX + listener) as SocketId;
 }
