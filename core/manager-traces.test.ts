@@ -125,7 +125,7 @@ describe('worked traces', () => {
     expect(rig.client(second, q, 30)).toEqual([...admitted(0, q), armed(60)]);
   });
 
-  test('T12: a flow whose upstream did not open is aborted (the whole tale: pump-flows.test.ts)', () => {
+  test('T12: a flow whose upstream did not open is aborted (the whole tale: pump.test.ts)', () => {
     const rig = new FlowRig({ config: cluster({ responses: 1 }) });
     expect(rig.client(A, q, 0)).toEqual([...admitted(0, q), armed(30)]);
     expect(rig.abort(0, 0)).toEqual(closed(0, 'Aborted'));
