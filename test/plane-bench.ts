@@ -34,6 +34,8 @@ export class RecordingPorts implements Ports {
   /** Called inside the flush, before it reports. */
   onFlush: () => void = () => undefined;
   wake: Instant | undefined;
+  /** Datagrams that flushes did not fail. */
+  taken = 0;
   /** Every upstream socket that was ever opened. */
   readonly opened: SocketId[] = [];
   readonly open: Set<SocketId> = new Set();
@@ -95,6 +97,7 @@ export class RecordingPorts implements Ports {
     const { count, cause } = this.jam;
     const errno = cause === 'blocked' ? 'EAGAIN' : 'EPERM';
     const failed = count === 0 ? [] : this.sent.slice(-count);
+    this.taken += this.sent.length - failed.length;
     this.sent = [];
     for (const one of failed) report({ ...one, cause, errno });
   }
@@ -177,12 +180,16 @@ export class PlaneBench {
 
   private check(): void {
     let flows = 0;
+    let taken = 0;
     for (let at = 0; at < this.listeners; at += 1) {
       const manager = present(this.plane.managerOf(listenerId(at)), 'the listener exists');
       checkInvariants(manager);
       flows += manager.flowCount;
-      expect(unaccountedDatagrams(this.counters(at)), 'datagrams unaccounted for').toBe(0);
+      const counters = this.counters(at);
+      expect(unaccountedDatagrams(counters), 'datagrams unaccounted for').toBe(0);
+      taken += counters.forwarded + counters.returned;
     }
+    expect(taken, 'what was counted as sent').toBe(this.ports.taken);
     expect(this.plane.flowCount).toBe(flows);
     expect(this.ports.open.size, 'open upstream sockets').toBe(flows);
     expect(this.ports.wake).toBe(this.plane.pollTimeout()?.at);

@@ -1,13 +1,163 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Arrivals } from '../../core/index.ts';
+import { describe, expect, test } from 'vitest';
+import {
+  DataPlane,
+  initialDirectives,
+  listenerId,
+  present,
+  Pump,
+  seconds,
+  socketId,
+  type Address,
+  type Arrivals,
+  type ClusterSettings,
+  type ListenerCounters,
+  type SendFailed,
+} from '../../core/index.ts';
 import { driverLaws } from '../../core/ports.laws.ts';
-import type { World } from '../../test/driver-bench.ts';
-import { MemoryDriver } from './memory.ts';
+import { bytes, FRONT, LOCAL, UPSTREAM, type World } from '../../test/driver-bench.ts';
+import { addressOf, clusterSettings, configOf, listenerConfig } from '../../test/plane-bench.ts';
+import { MemoryDriver, type MemoryPeer } from './memory.ts';
 
 driverLaws('memory', async (arrivals) => worldOf(new MemoryDriver(), arrivals));
 driverLaws('memory, with batches of three', async (arrivals) =>
   worldOf(new MemoryDriver({ batch: 3 }), arrivals),
 );
+
+describe('a driver that batches', () => {
+  test('reads payload and header at the flush, not at the send', () => {
+    const { driver, backend } = connected();
+    const [header, payload] = [bytes(28), bytes(10)];
+    driver.sendToBackend(UPSTREAM, header, payload);
+    header.fill(1);
+    payload.fill(2);
+    expect(backend.mailbox).toEqual([]);
+    driver.flush(fail);
+    expect(backend.mailbox.map((one) => [...one.payload])).toEqual([
+      [...Array.from({ length: 28 }, () => 1), ...Array.from({ length: 10 }, () => 2)],
+    ]);
+  });
+
+  test('sends as soon as a batch is full, and tells of failures at the flush all the same', () => {
+    const { driver, backend } = connected(2);
+    driver.room = 3;
+    for (const n of [1, 2, 3, 4, 5]) driver.sendToBackend(UPSTREAM, undefined, bytes(n));
+    expect(backend.mailbox.map(({ payload }) => payload.length)).toEqual([1, 2, 3]);
+    expect(flushed(driver)).toHaveLength(2);
+    expect(backend.mailbox).toHaveLength(3);
+  });
+
+  for (const [jam, cause] of [
+    ['EAGAIN', 'blocked'],
+    ['EPERM', 'error'],
+  ] as const) {
+    test(`fails the unbroken tail of each socket with ${jam}, once`, () => {
+      const { driver, backend } = connected();
+      const other = socketId(2, FRONT);
+      driver.openUpstream(other, backend.address);
+      driver.room = 2;
+      driver.jam = jam;
+      for (const n of [1, 2, 3, 4]) {
+        driver.sendToBackend(UPSTREAM, undefined, bytes(n));
+        driver.sendToBackend(other, undefined, bytes(10 + n));
+      }
+      const failure = { direction: 'to-backend', listener: FRONT, cause, errno: jam };
+      expect(flushed(driver)).toEqual([failure, failure, failure, failure]);
+      expect(flushed(driver)).toEqual([]);
+      expect(backend.mailbox.map(({ payload }) => payload.length)).toEqual([1, 11, 2, 12]);
+    });
+  }
+
+  test('means by a descriptor whatever is open there at the flush', () => {
+    const { driver, backend } = connected();
+    const elsewhere = driver.peer(LOCAL);
+    driver.sendToBackend(UPSTREAM, undefined, bytes(1));
+    driver.closeUpstream(UPSTREAM);
+    driver.openUpstream(socketId(2, FRONT), elsewhere.address);
+    driver.flush(fail);
+    expect([backend.mailbox.length, elsewhere.mailbox.length]).toEqual([0, 1]);
+  });
+});
+
+describe('the pump over a driver that batches, poisons and reuses', () => {
+  test('closes after the flush: with requests = 1 each datagram reaches the backend it was meant for', () => {
+    const { driver, front, backends } = proxy({ requests: 1 });
+    const client = driver.peer(LOCAL);
+    for (const n of [1, 2, 3, 4]) client.send(front, bytes(n));
+    driver.deliver();
+    expect(backends.map(lengths)).toEqual([
+      [1, 3],
+      [2, 4],
+    ]);
+    expect(driver.socketCount).toBe(1);
+  });
+
+  test('keeps no payload past the flush, in either direction', () => {
+    const { driver, front, backends, counters } = proxy({ sendProxyProtocol: true });
+    const client = driver.peer(LOCAL);
+    const [backend] = backends;
+    for (let round = 0; round < 3; round += 1) {
+      client.send(front, bytes(50, round));
+      driver.deliver();
+      const asked = present(backend?.mailbox.shift(), 'the backend was asked');
+      expect(asked.payload.subarray(round === 0 ? 28 : 0)).toEqual(bytes(50, round));
+      backend?.send(asked.from, bytes(60, round));
+      driver.deliver();
+      expect(client.mailbox.shift()).toEqual({ from: front, payload: bytes(60, round) });
+    }
+    expect(counters()).toMatchObject({ forwarded: 3, returned: 3 });
+  });
+
+  test('drops what a full socket cannot take as wq_full, and goes on', () => {
+    const { driver, front, backends, counters } = proxy();
+    const client = driver.peer(LOCAL);
+    driver.room = 2;
+    for (const n of [1, 2, 3, 4, 5]) client.send(front, bytes(n));
+    driver.deliver();
+    expect(lengths(backends[0])).toEqual([1, 2]);
+    expect(counters()).toMatchObject({ forwarded: 2, droppedWqFull: 3 });
+    client.send(front, bytes(6));
+    driver.deliver();
+    expect(lengths(backends[0])).toEqual([1, 2, 6]);
+  });
+
+  test('refuses clients beyond the descriptors it has, and admits them when there are more', () => {
+    const { driver, front, counters } = proxy();
+    const clients = [1, 2, 3].map(() => driver.peer(LOCAL));
+    driver.descriptorsMax = 3;
+    for (const client of clients) client.send(front, bytes(1));
+    driver.deliver();
+    expect(counters()).toMatchObject({ forwarded: 2, flowsShed: 1, droppedUnknownFlow: 1 });
+    driver.descriptorsMax = 4;
+    clients[2]?.send(front, bytes(2));
+    driver.deliver();
+    expect(counters()).toMatchObject({ forwarded: 3 });
+  });
+
+  test('answers from the address that was asked, on a wildcard listener', () => {
+    const { driver, front, backends } = proxy({}, addressOf('0.0.0.0:0'));
+    const client = driver.peer(LOCAL);
+    const asked = { ...addressOf('127.0.0.7:0'), port: front.port };
+    client.send(asked, bytes(1));
+    driver.deliver();
+    const [backend] = backends;
+    backend?.send(present(backend.mailbox[0], 'the backend was asked').from, bytes(2));
+    driver.deliver();
+    expect(client.mailbox).toEqual([{ from: asked, payload: bytes(2) }]);
+  });
+
+  test('closes an idle flow when the timer says so, early wake-ups included', () => {
+    const { driver, front } = proxy();
+    driver.peer(LOCAL).send(front, bytes(1));
+    driver.deliver();
+    driver.fireTimer();
+    driver.pass(seconds(29));
+    expect(driver.socketCount).toBe(2);
+    driver.pass(seconds(1));
+    expect(driver.socketCount).toBe(1);
+    expect(driver.wake).toBeUndefined();
+  });
+});
 
 function worldOf(driver: MemoryDriver, arrivals: Arrivals): World {
   driver.attach(arrivals);
@@ -29,4 +179,62 @@ function worldOf(driver: MemoryDriver, arrivals: Arrivals): World {
     },
     dispose: async () => undefined,
   };
+}
+
+function connected(batch = 32): { driver: MemoryDriver; backend: MemoryPeer } {
+  const driver = new MemoryDriver({ batch });
+  const backend = driver.peer(LOCAL);
+  expect(driver.openUpstream(UPSTREAM, backend.address)).toBeUndefined();
+  return { driver, backend };
+}
+
+interface ProxyInMemory {
+  readonly driver: MemoryDriver;
+  readonly front: Address;
+  readonly backends: readonly MemoryPeer[];
+  readonly counters: () => ListenerCounters | undefined;
+}
+
+/** A listener and two backends in turn, on a driver that hands out buffers and takes them back. */
+function proxy(more: Partial<ClusterSettings> = {}, at: Address = LOCAL): ProxyInMemory {
+  const driver = new MemoryDriver({ batch: 4 });
+  const backends = [driver.peer(LOCAL), driver.peer(LOCAL)];
+  const plane = new DataPlane({
+    placementSeed: { high: 1, low: 2 },
+    tableSeed: { first: 3, second: 4 },
+    randomSeed: { high: 5, low: 6 },
+  });
+  const pump = new Pump(plane, driver, () => undefined);
+  driver.attach(pump);
+  const settings = clusterSettings({
+    backends: backends.map(({ address }, n) => ({
+      id: `b${n}`,
+      address,
+      weight: 100,
+      backup: false,
+    })),
+    ...more,
+  });
+  for (const directive of initialDirectives(
+    configOf([settings], [listenerConfig({ address: at })]),
+  )) {
+    pump.direct({ generation: 1, directive });
+  }
+  pump.endTurn();
+  const front = { ...at, port: present(driver.portOf(listenerId(0)), 'the listener is open') };
+  return { driver, front, backends, counters: () => plane.countersOf(listenerId(0)) };
+}
+
+function lengths(peer: MemoryPeer | undefined): number[] {
+  return (peer?.mailbox ?? []).map(({ payload }) => payload.length);
+}
+
+function flushed(driver: MemoryDriver): SendFailed[] {
+  const failures: SendFailed[] = [];
+  driver.flush((failure) => failures.push(failure));
+  return failures;
+}
+
+function fail(failure: SendFailed): never {
+  throw new Error(`unexpected: ${failure.errno}`);
 }
