@@ -45,4 +45,4 @@ export type { Grammar } from './core-harness/grammar.ts';
 export type { Guise, Trace } from './core-harness/harness.ts';
 export { PLAIN_GUISE, runActions, runSeed } from './core-harness/run.ts';
 export type { RunOptions as HarnessOptions, RunResult } from './core-harness/run.ts';
-export type { Scenario } from './core-harness/scenario.ts';
+export type { ActionWatch, Scenario } from './core-harness/scenario.ts';

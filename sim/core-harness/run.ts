@@ -7,7 +7,7 @@ import type { Seed } from '../seed.ts';
 import type { Action, ActionKind, InitialState } from './actions.ts';
 import { ActionSource } from './grammar.ts';
 import { CoreHarness, type Guise, type Trace } from './harness.ts';
-import type { Scenario } from './scenario.ts';
+import type { ActionWatch, Scenario } from './scenario.ts';
 
 /** How everything that must not matter looks unless a check varies it. */
 export const PLAIN_GUISE: Guise = {
@@ -26,6 +26,8 @@ export interface RunOptions {
   readonly onStep?: (step: number, digest: Digest) => void;
   /** Violations of other properties do not end the run. */
   readonly only?: ReadonlySet<string>;
+  /** For `runActions`, which knows no scenario: the scenario's watch. */
+  readonly watch?: (() => ActionWatch) | undefined;
 }
 
 export interface RunResult {
@@ -47,7 +49,7 @@ export function runSeed(
 ): RunResult {
   const streams = seededStreams(seed);
   const source = new ActionSource(scenario.grammarOf(streams), seed, streams);
-  const run = new Run(source.initial(), seed, options);
+  const run = new Run(source.initial(), seed, { ...options, watch: scenario.watch });
   const pending: Action[] = [...(scenario.preface ?? [])];
   for (let step = 1; step <= steps && !run.isOver; step += 1) {
     source.step(run.harness.surroundings, pending);
@@ -76,12 +78,14 @@ class Run {
   private readonly options: RunOptions;
   private readonly digest = new Digest();
   private readonly actions = newActionCounts();
+  private readonly watch: ActionWatch | undefined;
   private steps = 0;
 
   constructor(initial: InitialState, seed: Seed, options: RunOptions) {
     this.options = options;
     const { observer, guise = PLAIN_GUISE, trace } = options;
     observer.beginRun(seed);
+    this.watch = options.watch?.();
     this.harness = new CoreHarness(initial, guise, observer, this.digest, trace);
   }
 
@@ -98,6 +102,7 @@ class Run {
       onAction?.(action, step);
       this.actions[action.kind] += 1;
       this.harness.perform(action);
+      this.watch?.(action, observer);
     }
     onStep?.(step, this.digest);
   }

@@ -1,7 +1,11 @@
 /** A scenario of the core harness: a name, what it is for, and the grammar it draws from. */
+import type { Observer } from '../properties.ts';
 import type { Streams } from '../random.ts';
 import type { Action } from './actions.ts';
 import type { Grammar } from './grammar.ts';
+
+/** Sees each action of one run once it was performed; may look at properties of its own. */
+export type ActionWatch = (action: Action, observer: Observer) => void;
 
 export interface Scenario {
   readonly name: string;
@@ -13,6 +17,8 @@ export interface Scenario {
   grammarOf(streams: Streams): Grammar;
   /** Actions put before the drawn ones, for a scenario that must end in a certain way. */
   readonly preface?: readonly Action[];
+  /** Begins to watch a run: whatever it remembers is of that run alone. */
+  readonly watch?: () => ActionWatch;
   /** Whether it must fail, so that failing is known to work. */
   readonly mustFail?: boolean;
 }
