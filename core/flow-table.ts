@@ -33,6 +33,8 @@ const CONFIG = 11;
 /** While a slot is free: the slot freed before it. */
 const FREE_NEXT = 12;
 
+const KEY_PLACES = { a: A, b: B, c: C, d: D, endpoint: ENDPOINT } as const;
+
 const LOCAL_STRIDE = 5;
 
 const FREE = 0;
@@ -150,6 +152,18 @@ export class FlowTable {
   isLive(slot: number): boolean {
     if (!Number.isInteger(slot) || slot < 0 || slot >= this.used) return false;
     return this.records[slot * STRIDE + STATE]! !== FREE;
+  }
+
+  /** A word of the client's key: address words a, b, c, d, then family and port. For whole-state checks. */
+  wordOf(slot: number, word: 'a' | 'b' | 'c' | 'd' | 'endpoint'): number {
+    return this.records[slot * STRIDE + KEY_PLACES[word]]!;
+  }
+
+  /** Where the key in a live slot's record leads. For whole-state checks: it trusts no stored hash. */
+  slotByKeyOf(slot: number): number | undefined {
+    const client = this.clientOf(slot);
+    const local = this.localOf(slot);
+    return this.find(this.hashOf(client, local), client, local);
   }
 
   clientOf(slot: number): Address {

@@ -1,31 +1,17 @@
 /**
  * Whole-state checks of a flow machine: invariants I1 to I13 of spec §2.14 as far as one state can show them (I9 and I10 are
- * asserted where they happen, I11 and I12 by the shadow model). It recounts everything and trusts no counter; the simulator
- * runs it after every step, so it builds nothing until something is wrong.
+ * asserted where they happen, I11 and I12 by the shadow model). It recounts everything and trusts no counter. The simulator
+ * runs it after every call, so it works in scratch arrays and builds nothing until something is wrong.
  */
-import { formatAddress, type Address } from './address.ts';
+import { formatAddress } from './address.ts';
 import type { ClusterConfig } from './contract.ts';
 import { teardownReason } from './flow.ts';
 import type { UdpManager } from './manager.ts';
 import type { Instant } from './time.ts';
 
-/** Every invariant this state breaks, each as a sentence that begins with its number; empty when all hold. */
+/** The broken invariants of one state, for a caller that asks once. */
 export function brokenInvariants(manager: UdpManager): string[] {
-  const broken: string[] = [];
-  const live = readLive(manager);
-  if (live.length !== manager.flowCount) {
-    broken.push(`I1: ${live.length} live slots, but a count of ${manager.flowCount}`);
-  }
-  checkKeys(manager, live, broken);
-  checkFlows(manager, live, broken);
-  checkUsers('backends', manager.backends, live, broken);
-  checkUsers('configs', manager.configs, live, broken);
-  checkTimer(manager, live, broken);
-  if (manager.flowCount > manager.maxFlowsHighWater) {
-    broken.push(`I8: ${manager.flowCount} flows, above every cap there was`);
-  }
-  checkSources(manager, live, broken);
-  return broken;
+  return new Verifier().brokenInvariants(manager);
 }
 
 /** Throws with the list when an invariant is broken. */
@@ -34,164 +20,170 @@ export function checkInvariants(manager: UdpManager): void {
   if (broken.length > 0) throw new Error(`broken invariants:\n${broken.join('\n')}`);
 }
 
-/** What the checks need of one live flow. */
-interface LiveFlow {
-  readonly slot: number;
-  readonly client: Address;
-  readonly config: ClusterConfig;
-  /** Registry numbers. */
-  readonly backends: number;
-  readonly configs: number;
-}
+/** Checks one state after the other. */
+export class Verifier {
+  /** Live slots, and beside each the configuration it was admitted under. */
+  private readonly live: number[] = [];
+  private readonly configs: ClusterConfig[] = [];
+  /** Groups of alike flows: one of each, as a place in `live`, and how many there are. */
+  private readonly firsts: number[] = [];
+  private readonly counts: number[] = [];
 
-function readLive(manager: UdpManager): LiveFlow[] {
-  const { table } = manager;
-  const live: LiveFlow[] = [];
-  for (let slot = 0; slot < table.highWater; slot += 1) {
-    if (!table.isLive(slot)) continue;
-    const configs = table.configOf(slot);
-    live.push({
-      slot,
-      client: table.clientOf(slot),
-      config: manager.configs.get(configs),
-      backends: table.backendOf(slot),
-      configs,
+  /** Every invariant this state breaks, each as a sentence that begins with its number; empty when all hold. */
+  brokenInvariants(manager: UdpManager): string[] {
+    const broken: string[] = [];
+    this.readLive(manager);
+    if (this.live.length !== manager.flowCount) {
+      broken.push(`I1: ${this.live.length} live slots, but a count of ${manager.flowCount}`);
+    }
+    this.checkFlows(manager, broken);
+    this.checkUsers(manager, broken);
+    this.checkTimer(manager, broken);
+    if (manager.flowCount > manager.maxFlowsHighWater) {
+      broken.push(`I8: ${manager.flowCount} flows, above every cap there was`);
+    }
+    this.checkSources(manager, broken);
+    return broken;
+  }
+
+  private readLive(manager: UdpManager): void {
+    const { table } = manager;
+    this.live.length = 0;
+    this.configs.length = 0;
+    for (let slot = 0; slot < table.highWater; slot += 1) {
+      if (!table.isLive(slot)) continue;
+      this.live.push(slot);
+      this.configs.push(manager.configs.get(table.configOf(slot)));
+    }
+  }
+
+  /** I2 and I3: the key of each live flow leads to it and to no other. I7: no exhausted cap on a live flow. */
+  private checkFlows(manager: UdpManager, broken: string[]): void {
+    const { table } = manager;
+    for (const [place, slot] of this.live.entries()) {
+      const found = table.slotByKeyOf(slot);
+      if (found !== slot) {
+        broken.push(`I2/I3: the key ${nameOf(manager, slot)} of flow ${slot} leads to ${found}`);
+      }
+      const config = this.configs[place];
+      if (config === undefined) continue;
+      if (teardownReason(config, table.requestsOf(slot), table.responsesOf(slot)) !== undefined) {
+        broken.push(`I7: flow ${slot} lives on with an exhausted cap`);
+      }
+    }
+  }
+
+  /** I5: each flow has its backend and its captured configuration, and nothing is kept for flows that are gone. */
+  private checkUsers(manager: UdpManager, broken: string[]): void {
+    const { table, backends, configs } = manager;
+    this.group((one, other) => table.backendOf(one) === table.backendOf(other));
+    this.compareUsers('backends', backends, (slot) => table.backendOf(slot), broken);
+    this.group((one, other) => table.configOf(one) === table.configOf(other));
+    this.compareUsers('configs', configs, (slot) => table.configOf(slot), broken);
+  }
+
+  private compareUsers(
+    name: string,
+    registry: { readonly size: number; usersOf(number: number): number },
+    numberOf: (slot: number) => number,
+    broken: string[],
+  ): void {
+    if (registry.size !== this.firsts.length) broken.push(`I5: ${name} without a flow are kept`);
+    for (const [index, slot] of this.firsts.entries()) {
+      const users = registry.usersOf(numberOf(slot));
+      if (users === this.counts[index]) continue;
+      broken.push(`I5: ${this.counts[index]} flows use one of the ${name}, counted ${users}`);
+    }
+  }
+
+  /** I6: armed exactly while there are flows, at the earliest of their deadlines. */
+  private checkTimer(manager: UdpManager, broken: string[]): void {
+    let earliest: Instant | undefined;
+    for (const slot of this.live) {
+      const deadline = manager.deadlines.of(slot);
+      if (earliest === undefined || deadline < earliest) earliest = deadline;
+    }
+    if (manager.pollTimeout() !== earliest) {
+      broken.push(
+        `I6: armed at ${manager.pollTimeout()}, but the earliest deadline is ${earliest}`,
+      );
+    }
+  }
+
+  /** I13: per-source counters equal a recount over the live flows. */
+  private checkSources(manager: UdpManager, broken: string[]): void {
+    const { sources } = manager;
+    this.group((one, other) => sameSource(manager, one, other, 128));
+    const addresses = this.firsts.length;
+    for (const [index, slot] of this.firsts.entries()) {
+      const config = configOf(manager, slot);
+      const counted = sources.flowsOfAddress(config, manager.table.clientOf(slot));
+      if (counted === this.counts[index]) continue;
+      broken.push(`I13: the count of ${nameOf(manager, slot)} is not ${this.counts[index]}`);
+    }
+    this.group((one, other) => {
+      const bits = prefixOf(manager, one);
+      return bits === prefixOf(manager, other) && sameSource(manager, one, other, bits);
     });
-  }
-  return live;
-}
-
-/** I2 and I3: the key of each live flow leads to it and to no other. */
-function checkKeys(manager: UdpManager, live: readonly LiveFlow[], broken: string[]): void {
-  const { table } = manager;
-  for (const { slot, client } of live) {
-    const local = table.localOf(slot);
-    const found = table.find(table.hashOf(client, local), client, local);
-    if (found !== slot) {
-      broken.push(`I2/I3: the key ${formatAddress(client)} of flow ${slot} leads to ${found}`);
+    const subnets = this.firsts.length;
+    for (const [index, slot] of this.firsts.entries()) {
+      const config = configOf(manager, slot);
+      const counted = sources.flowsOfSubnet(config, manager.table.clientOf(slot));
+      if (counted === this.counts[index]) continue;
+      broken.push(
+        `I13: the count of the subnet of ${nameOf(manager, slot)} is not ${this.counts[index]}`,
+      );
+    }
+    if (sources.sizes.addresses !== addresses || sources.sizes.subnets !== subnets) {
+      broken.push('I13: a source without flows is still counted');
     }
   }
-}
 
-/** I7: no exhausted cap on a live flow. */
-function checkFlows(manager: UdpManager, live: readonly LiveFlow[], broken: string[]): void {
-  const { table } = manager;
-  for (const { slot, config } of live) {
-    if (teardownReason(config, table.requestsOf(slot), table.responsesOf(slot)) !== undefined) {
-      broken.push(`I7: flow ${slot} lives on with an exhausted cap`);
+  /** Sorts the live flows into groups of which `alike` is true. */
+  private group(alike: (one: number, other: number) => boolean): void {
+    const { firsts, counts } = this;
+    firsts.length = 0;
+    counts.length = 0;
+    for (const slot of this.live) {
+      let index = 0;
+      while (index < firsts.length && !alike(firsts[index] ?? slot, slot)) index += 1;
+      if (index === firsts.length) {
+        firsts.push(slot);
+        counts.push(1);
+      } else {
+        counts[index] = (counts[index] ?? 0) + 1;
+      }
     }
   }
-}
-
-/** A registry as the checks see it. */
-interface Counted {
-  readonly size: number;
-  usersOf(number: number): number;
-}
-
-/** I5: each flow has its backend and its captured configuration, and nothing is kept for flows that are gone. */
-function checkUsers(
-  name: 'backends' | 'configs',
-  registry: Counted,
-  live: readonly LiveFlow[],
-  broken: string[],
-): void {
-  const groups = group(live, name === 'backends' ? sameBackend : sameConfig);
-  if (registry.size !== groups.length) broken.push(`I5: ${name} without a flow are kept`);
-  for (const { flow, count } of groups) {
-    const users = registry.usersOf(flow[name]);
-    if (users !== count) broken.push(`I5: ${count} flows use one of the ${name}, counted ${users}`);
-  }
-}
-
-/** I6: armed exactly while there are flows, at the earliest of their deadlines. */
-function checkTimer(manager: UdpManager, live: readonly LiveFlow[], broken: string[]): void {
-  let earliest: Instant | undefined;
-  for (const { slot } of live) {
-    const deadline = manager.deadlines.of(slot);
-    if (earliest === undefined || deadline < earliest) earliest = deadline;
-  }
-  if (manager.pollTimeout() !== earliest) {
-    broken.push(`I6: armed at ${manager.pollTimeout()}, but the earliest deadline is ${earliest}`);
-  }
-}
-
-/** I13: per-source counters equal a recount over the live flows. */
-function checkSources(manager: UdpManager, live: readonly LiveFlow[], broken: string[]): void {
-  const { sources } = manager;
-  const addresses = group(live, sameSource);
-  for (const { flow, count } of addresses) {
-    if (sources.flowsOfAddress(flow.config, flow.client) === count) continue;
-    broken.push(`I13: the count of ${formatAddress(flow.client)} is not ${count}`);
-  }
-  const subnets = group(live, sameSubnet);
-  for (const { flow, count } of subnets) {
-    if (sources.flowsOfSubnet(flow.config, flow.client) === count) continue;
-    broken.push(`I13: the count of the subnet of ${formatAddress(flow.client)} is not ${count}`);
-  }
-  const { sizes } = sources;
-  if (sizes.addresses !== addresses.length || sizes.subnets !== subnets.length) {
-    broken.push('I13: a source without flows is still counted');
-  }
-}
-
-/** Flows that are alike, and one of them. */
-interface Group {
-  readonly flow: LiveFlow;
-  count: number;
-}
-
-function group(
-  live: readonly LiveFlow[],
-  alike: (one: LiveFlow, other: LiveFlow) => boolean,
-): Group[] {
-  const groups: Group[] = [];
-  for (const flow of live) {
-    let known: Group | undefined;
-    for (const one of groups) {
-      if (!alike(one.flow, flow)) continue;
-      known = one;
-      break;
-    }
-    if (known === undefined) groups.push({ flow, count: 1 });
-    else known.count += 1;
-  }
-  return groups;
-}
-
-function sameBackend(one: LiveFlow, other: LiveFlow): boolean {
-  return one.backends === other.backends;
-}
-
-function sameConfig(one: LiveFlow, other: LiveFlow): boolean {
-  return one.configs === other.configs;
 }
 
 /** The zone does not matter: limits count an address once, whatever link it came by. */
-function sameSource(one: LiveFlow, other: LiveFlow): boolean {
-  return one.config.cluster === other.config.cluster && sharesPrefix(one.client, other.client, 128);
-}
-
-function sameSubnet(one: LiveFlow, other: LiveFlow): boolean {
-  const bits = prefixOf(one);
+function sameSource(manager: UdpManager, one: number, other: number, bits: number): boolean {
+  const { table } = manager;
+  const family = table.wordOf(one, 'endpoint') >>> 16;
+  if (family !== table.wordOf(other, 'endpoint') >>> 16) return false;
+  if (configOf(manager, one).cluster !== configOf(manager, other).cluster) return false;
+  // Counts equal leading bits: nothing shared with the masks it checks.
+  const a = Math.clz32(table.wordOf(one, 'a') ^ table.wordOf(other, 'a'));
+  if (a < Math.min(bits, 32)) return false;
+  if (family === 4) return true;
+  const b = Math.clz32(table.wordOf(one, 'b') ^ table.wordOf(other, 'b'));
+  const c = Math.clz32(table.wordOf(one, 'c') ^ table.wordOf(other, 'c'));
+  const d = Math.clz32(table.wordOf(one, 'd') ^ table.wordOf(other, 'd'));
   return (
-    one.config.cluster === other.config.cluster &&
-    bits === prefixOf(other) &&
-    sharesPrefix(one.client, other.client, bits)
+    b >= Math.min(bits - 32, 32) && c >= Math.min(bits - 64, 32) && d >= Math.min(bits - 96, 32)
   );
 }
 
-function prefixOf({ client, config }: LiveFlow): number {
-  return client.family === 4 ? config.subnetPrefixIpv4 : config.subnetPrefixIpv6;
+function prefixOf(manager: UdpManager, slot: number): number {
+  const { subnetPrefixIpv4, subnetPrefixIpv6 } = configOf(manager, slot);
+  return manager.table.wordOf(slot, 'endpoint') >>> 16 === 4 ? subnetPrefixIpv4 : subnetPrefixIpv6;
 }
 
-/** Counts equal leading bits: nothing shared with the masks it checks. */
-function sharesPrefix(one: Address, other: Address, bits: number): boolean {
-  if (one.family !== other.family) return false;
-  return (
-    Math.clz32(one.a ^ other.a) >= Math.min(bits, 32) &&
-    Math.clz32(one.b ^ other.b) >= Math.min(bits - 32, 32) &&
-    Math.clz32(one.c ^ other.c) >= Math.min(bits - 64, 32) &&
-    Math.clz32(one.d ^ other.d) >= Math.min(bits - 96, 32)
-  );
+function configOf(manager: UdpManager, slot: number): ClusterConfig {
+  return manager.configs.get(manager.table.configOf(slot));
+}
+
+function nameOf(manager: UdpManager, slot: number): string {
+  return formatAddress(manager.table.clientOf(slot));
 }

@@ -3,7 +3,7 @@
  * health check must not turn an outage of the check into an outage of the service. Recomputed on change, never per
  * selection. Health comes from outside; it steers new flows only.
  */
-import { formatAddress, type Address } from '../address.ts';
+import { formatAddress, sameAddress, type Address } from '../address.ts';
 import type { Backend } from '../contract.ts';
 
 /** Which rule supplied the candidates. */
@@ -18,10 +18,15 @@ export interface Availability {
   readonly total: number;
 }
 
+/** One backend and what is known of its address. */
+interface Entry {
+  readonly backend: Backend;
+  healthy: boolean;
+  closing: boolean;
+}
+
 export class Candidates {
-  private backends: readonly Backend[] = [];
-  private unhealthy = new Set<string>();
-  private closing = new Set<string>();
+  private entries: readonly Entry[] = [];
   private chosen: readonly Backend[] = [];
   private chosenTier: Tier = 'none';
 
@@ -36,56 +41,58 @@ export class Candidates {
 
   /** A backend that was here before keeps its health and status; one that comes is healthy until shown otherwise. */
   setBackends(backends: readonly Backend[]): void {
-    const addresses = new Set(backends.map((backend) => formatAddress(backend.address)));
-    this.backends = backends;
-    this.unhealthy = new Set([...this.unhealthy].filter((address) => addresses.has(address)));
-    this.closing = new Set([...this.closing].filter((address) => addresses.has(address)));
+    const known = new Map(
+      this.entries.map((entry) => [formatAddress(entry.backend.address), entry]),
+    );
+    this.entries = backends.map((backend) => {
+      const before = known.get(formatAddress(backend.address));
+      return { backend, healthy: before?.healthy ?? true, closing: before?.closing ?? false };
+    });
     this.choose();
   }
 
   /** Of every backend at `address`. An unknown address is nobody's: a late probe of a removed backend. */
   setHealth(address: Address, healthy: boolean): void {
-    this.mark(this.unhealthy, address, !healthy);
+    this.update(address, { healthy });
   }
 
   /** Of every backend at `address`. */
   setStatus(address: Address, status: BackendStatus): void {
-    this.mark(this.closing, address, status === 'closing');
+    this.update(address, { closing: status === 'closing' });
   }
 
   availability(): Availability {
-    const available = this.backends.filter((backend) => this.isAvailable(backend)).length;
-    return { available, total: this.backends.length };
+    return { available: this.entries.filter(isAvailable).length, total: this.entries.length };
   }
 
-  private mark(marked: Set<string>, address: Address, wanted: boolean): void {
-    const name = formatAddress(address);
-    const known = this.backends.some((backend) => formatAddress(backend.address) === name);
-    if (!known || marked.has(name) === wanted) return;
-    if (wanted) marked.add(name);
-    else marked.delete(name);
-    this.choose();
+  /** Chooses anew only when something changed: policies know a list by its identity. */
+  private update(address: Address, news: Partial<Pick<Entry, 'healthy' | 'closing'>>): void {
+    let changed = false;
+    for (const entry of this.entries) {
+      if (!sameAddress(entry.backend.address, address)) continue;
+      const { healthy, closing } = { ...entry, ...news };
+      changed ||= healthy !== entry.healthy || closing !== entry.closing;
+      entry.healthy = healthy;
+      entry.closing = closing;
+    }
+    if (changed) this.choose();
   }
 
   private choose(): void {
-    const available = this.backends.filter((backend) => this.isAvailable(backend));
-    const primaries = available.filter((backend) => !backend.backup);
+    const available = this.entries.filter(isAvailable);
+    const primaries = available.filter(({ backend }) => !backend.backup);
     if (primaries.length > 0) return this.settle('primary', primaries);
     if (available.length > 0) return this.settle('backup', available);
-    const open = this.backends.filter((backend) => !this.isClosing(backend));
+    const open = this.entries.filter(({ closing }) => !closing);
     return this.settle(open.length > 0 ? 'fail-open' : 'none', open);
   }
 
-  private settle(tier: Tier, list: readonly Backend[]): void {
+  private settle(tier: Tier, entries: readonly Entry[]): void {
     this.chosenTier = tier;
-    this.chosen = list;
+    this.chosen = entries.map(({ backend }) => backend);
   }
+}
 
-  private isAvailable(backend: Backend): boolean {
-    return !this.isClosing(backend) && !this.unhealthy.has(formatAddress(backend.address));
-  }
-
-  private isClosing(backend: Backend): boolean {
-    return this.closing.has(formatAddress(backend.address));
-  }
+function isAvailable({ healthy, closing }: Entry): boolean {
+  return healthy && !closing;
 }

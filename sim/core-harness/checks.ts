@@ -1,6 +1,6 @@
 /** The checks of a whole state between two calls: spec §11.4 and the invariants of §2.14. */
 import type { UdpManager } from '../../core/manager.ts';
-import { brokenInvariants } from '../../core/verify.ts';
+import type { Verifier } from '../../core/verify.ts';
 import type { Observer, Property } from '../properties.ts';
 import * as properties from './properties.ts';
 
@@ -22,7 +22,12 @@ export interface Outside {
   readonly highestCap: number;
 }
 
-export function checkState(manager: UdpManager, outside: Outside, observer: Observer): void {
+export function checkState(
+  manager: UdpManager,
+  outside: Outside,
+  observer: Observer,
+  verifier: Verifier,
+): void {
   const { flowCount } = manager;
   const drained = manager.pendingOutputs === 0 && manager.pollOutput() === undefined;
   observer.check(properties.DRAINED, drained);
@@ -30,7 +35,7 @@ export function checkState(manager: UdpManager, outside: Outside, observer: Obse
   observer.check(properties.BALANCED, outside.created - outside.evicted === flowCount);
   observer.check(properties.ARMED, (manager.pollTimeout() !== undefined) === flowCount > 0);
   observer.check(properties.SHRUNK, flowCount > manager.maxFlows);
-  const broken = brokenInvariants(manager);
+  const broken = verifier.brokenInvariants(manager);
   for (const [prefix, property] of INVARIANTS) {
     observer.check(property, broken.length === 0 || !broken.some((one) => one.startsWith(prefix)));
   }

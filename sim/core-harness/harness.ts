@@ -8,6 +8,7 @@ import { flowId } from '../../core/brand.ts';
 import type { ConfigEvent, Output } from '../../core/contract.ts';
 import type { TableSeed } from '../../core/keyed-hash.ts';
 import { UdpManager } from '../../core/manager.ts';
+import { Verifier } from '../../core/verify.ts';
 import { after, instant, milliseconds, type Instant } from '../../core/time.ts';
 import type { Digest } from '../digest.ts';
 import type { Observer } from '../properties.ts';
@@ -59,6 +60,7 @@ export class CoreHarness {
   private readonly trace: Trace | undefined;
   private readonly selection: SelectionModel;
   private readonly buffer = new Uint8Array(BUFFER_BYTES);
+  private readonly verifier = new Verifier();
   private readonly outputs: Output[] = [];
   private readonly remembered: number[] = [];
   private manager: UdpManager;
@@ -294,7 +296,7 @@ export class CoreHarness {
     const { created, evicted } = this.history;
     const outside = { created, evicted, highestCap: this.model.highestCap };
     try {
-      checkState(this.manager, outside, this.observer);
+      checkState(this.manager, outside, this.observer, this.verifier);
     } catch (error) {
       this.failed('checkInvariants', error);
     }
