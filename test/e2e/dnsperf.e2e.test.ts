@@ -1,0 +1,76 @@
+/** dnsperf through the proxy to unbound: every query answered. Shows its figures, and judges only the losses. */
+import { expect, test } from 'vitest';
+import { runToEnd } from './child.ts';
+import { needPeers } from './peers.ts';
+import { freePort } from './ports.ts';
+import { startProxy, temporaryFile, toml } from './proxy.ts';
+import { startUnbound } from './unbound.ts';
+
+const SECONDS = process.env['CI'] === 'true' ? 60 : 5;
+const QUERIES_PER_SECOND = 10_000;
+/** Long enough to see whether unbound alone keeps up. */
+const TRIAL_SECONDS = 2;
+
+test('dnsperf gets an answer to each of its queries through the proxy', async (context) => {
+  needPeers(context, 'unbound', 'dnsperf');
+  const port = await freePort();
+  const unbound = await startUnbound({ records: { 'www.test': '192.0.2.1' }, logQueries: false });
+  const proxy = await startProxy(
+    toml({
+      listen: `127.0.0.1:${port}`,
+      backends: [`127.0.0.1:${unbound.port}`],
+      udp: { responses: 0 },
+    }),
+  );
+  const alone = await dnsperf(unbound.port, TRIAL_SECONDS, QUERIES_PER_SECOND);
+  show('unbound alone', alone);
+  const through = await dnsperf(port, SECONDS, rateFor(alone));
+  show('through the proxy', through);
+  expect(through.lost).toBe(0);
+  expect(through.completed).toBe(through.sent);
+  expect(through.noError).toBe(through.sent);
+  expect(await proxy.softStop()).toEqual({ code: 0, flowsClosed: 1 });
+});
+
+interface Figures {
+  readonly sent: number;
+  readonly completed: number;
+  readonly lost: number;
+  readonly noError: number;
+  /** Queries answered in a second. */
+  readonly rate: number;
+}
+
+/** The full rate, unless unbound by itself cannot answer it here: that says nothing about the proxy. */
+function rateFor(alone: Figures): number {
+  const wanted = TRIAL_SECONDS * QUERIES_PER_SECOND;
+  if (alone.lost === 0 && alone.sent > 0.95 * wanted) return QUERIES_PER_SECOND;
+  const rate = Math.floor(alone.completed / TRIAL_SECONDS / 2);
+  process.stdout.write(`dnsperf: unbound alone is too slow here; asking ${rate} a second\n`);
+  return rate;
+}
+
+/** One client with 100 queries in flight at most, dnsperf's default. */
+async function dnsperf(port: number, seconds: number, rate: number): Promise<Figures> {
+  const questions = temporaryFile('questions', 'www.test A\n');
+  const server = ['-s', '127.0.0.1', '-p', String(port)];
+  const load = ['-d', questions, '-l', String(seconds), '-Q', String(rate)];
+  const { code, stdout, stderr } = await runToEnd('dnsperf', [...server, ...load]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  const figure = (name: string): number =>
+    Number(new RegExp(`${name}:?\\s+([0-9.]+)`).exec(stdout)?.[1]);
+  return {
+    sent: figure('Queries sent'),
+    completed: figure('Queries completed'),
+    lost: figure('Queries lost'),
+    noError: figure('NOERROR'),
+    rate: figure('Queries per second'),
+  };
+}
+
+function show(what: string, { sent, completed, lost, rate }: Figures): void {
+  process.stdout.write(
+    `dnsperf, ${what}: queries sent ${sent}, completed ${completed}, lost ${lost}, ` +
+      `${Math.round(rate)} a second\n`,
+  );
+}

@@ -1,0 +1,116 @@
+/** The real program under test: `node dist/shell/main.js`, with a configuration in a file of its own. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
+import type { Backend } from './backend.ts';
+import { Child, type Exit } from './child.ts';
+import { Mailbox } from './mailbox.ts';
+
+/** Built before the tests, by `tsc -b`. */
+export const MAIN: string = fileURLToPath(new URL('../../dist/shell/main.js', import.meta.url));
+
+export type LogLine = Readonly<Record<string, unknown>>;
+
+export class ProxyProcess {
+  readonly child: Child;
+  readonly logs: Mailbox<LogLine> = new Mailbox('the proxy’s log');
+
+  constructor(child: Child) {
+    this.child = child;
+    child.stdout.each((line) => {
+      const parsed = parseJson(line);
+      if (typeof parsed === 'object' && parsed !== null) this.logs.push({ ...parsed });
+    });
+    void child.exit.then(({ code }) => {
+      this.logs.close(`but it ended with ${code}; it said\n${child.everything()}`);
+    });
+  }
+
+  /** The first log line with this message, past or to come. */
+  logged(message: string): Promise<LogLine> {
+    return this.logs.first(({ msg }) => msg === message, `"${message}"`);
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.child.signal(signal);
+  }
+
+  get exit(): Promise<Exit> {
+    return this.child.exit;
+  }
+
+  /** SIGTERM, then its exit code and how many flows the end of the grace time cut short. */
+  async softStop(): Promise<{ code: number | null; flowsClosed: unknown }> {
+    this.signal('SIGTERM');
+    const { code } = await this.exit;
+    const flowsClosed = this.logs.all.find(({ msg }) => msg === 'stopped')?.['flowsClosed'];
+    return { code, flowsClosed };
+  }
+}
+
+/** Starts the proxy and awaits its listeners. `command` is what Node runs, before the file's name. */
+export async function startProxy(
+  content: string,
+  command: readonly string[] = [MAIN, 'run', '--config'],
+): Promise<ProxyProcess> {
+  const args = [...command, temporaryFile('proxy.toml', content)];
+  const proxy = new ProxyProcess(new Child(process.execPath, args));
+  await proxy.logged('started');
+  return proxy;
+}
+
+type Keys = Readonly<Record<string, string | number | boolean>>;
+
+export interface Setup {
+  /** Listener addresses, `ip:port`. */
+  readonly listen: string | readonly string[];
+  readonly backends: readonly (Backend | string)[];
+  /** Keys at the top; `grace` is 1 s unless given, because a stop with live flows waits for it. */
+  readonly top?: Keys;
+  readonly listener?: Keys;
+  readonly cluster?: Keys;
+  readonly udp?: Keys;
+}
+
+/** A configuration with one cluster that all its listeners lead to. */
+export function toml(setup: Setup): string {
+  const listen = [setup.listen].flat();
+  const endpoints = setup.backends.map((one) => (typeof one === 'string' ? one : one.endpoint));
+  return [
+    ...keys({ grace: 1, ...setup.top }),
+    ...listen.flatMap((address) => [
+      '[[listeners]]',
+      ...keys({ protocol: 'udp', address, ...setup.listener }),
+    ]),
+    '[clusters.e2e]',
+    ...keys({ protocol: 'tcp', ...setup.cluster }),
+    `frontends = [${listen.map((address) => `{ address = "${address}" }`).join(', ')}]`,
+    `backends = [${endpoints.map((address) => `{ address = "${address}" }`).join(', ')}]`,
+    '[clusters.e2e.udp]',
+    ...keys(setup.udp ?? {}),
+    '',
+  ].join('\n');
+}
+
+/** A file that is gone after the test. */
+export function temporaryFile(name: string, content: string | Uint8Array): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sozu-udp-e2e-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, name);
+  writeFileSync(file, content);
+  return file;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function keys(table: Keys): string[] {
+  return Object.entries(table).map(([key, value]) => `${key} = ${JSON.stringify(value)}`);
+}
