@@ -1,13 +1,12 @@
 import { createHook } from 'node:async_hooks';
 import { spawn } from 'node:child_process';
-import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
-import { ipv4, listenerId, socketId, type Address, type Arrivals } from '../../core/index.ts';
+import { ipv4, listenerId, socketId, type Arrivals } from '../../core/index.ts';
 import { driverLaws } from '../../core/ports.laws.ts';
-import { LOOPBACK, type Peer, type Received, type World } from '../../test/driver-bench.ts';
-import { fromRemote, ipText } from './address-text.ts';
+import { LOOPBACK, type World } from '../../test/driver-bench.ts';
+import { LoopbackPeer } from '../../test/loopback-peer.ts';
 import { DgramDriver } from './dgram.ts';
 
 driverLaws('node:dgram', async (arrivals) => worldOf(new DgramDriver(), arrivals));
@@ -54,47 +53,6 @@ function worldOf(driver: DgramDriver, arrivals: Arrivals): World {
       await setImmediate();
     },
   };
-}
-
-class LoopbackPeer implements Peer {
-  readonly address: Address;
-  readonly mailbox: Received[] = [];
-  private socket: Socket;
-
-  constructor(at: Address) {
-    this.socket = this.bind(at);
-    this.address = { ...at, port: this.socket.address().port };
-  }
-
-  send(to: Address, payload: Uint8Array): void {
-    this.socket.send(payload, to.port, ipText(to));
-  }
-
-  close(): void {
-    if (this.isOpen) this.socket.close();
-    this.isOpen = false;
-  }
-
-  reopen(): void {
-    this.socket = this.bind(this.address);
-  }
-
-  private isOpen = false;
-
-  /** Bound when the call returns, because nothing is looked up. */
-  private bind(at: Address): Socket {
-    const socket = createSocket({
-      type: at.family === 4 ? 'udp4' : 'udp6',
-      lookup: (host, _options, answer) => answer(null, host, at.family),
-    });
-    socket.on('message', (payload, remote) => {
-      const from = fromRemote(remote.address, remote.port);
-      if (from !== undefined) this.mailbox.push({ from, payload: Uint8Array.from(payload) });
-    });
-    socket.bind(at.port, ipText(at));
-    this.isOpen = true;
-    return socket;
-  }
 }
 
 /** Lowers this process's own limit while `run` is called; a shell that is already there raises it again. */

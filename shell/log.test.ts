@@ -1,0 +1,39 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { createLog, LogLimiter } from './log.ts';
+
+let clock: number;
+let limiter: LogLimiter;
+
+beforeEach(() => {
+  clock = 50;
+  limiter = new LogLimiter(() => clock);
+});
+
+describe('the log limiter', () => {
+  test('lets the first of its kind through, whatever the clock says', () => {
+    expect(limiter.admit('EMFILE')).toBe(0);
+  });
+
+  test('is then silent for ten seconds, and says how often', () => {
+    limiter.admit('EMFILE');
+    for (const at of [50, 5_000, 10_049]) {
+      clock = at;
+      expect(limiter.admit('EMFILE')).toBeUndefined();
+    }
+    clock = 10_050;
+    expect(limiter.admit('EMFILE')).toBe(3);
+    clock = 20_050;
+    expect(limiter.admit('EMFILE')).toBe(0);
+  });
+
+  test('limits each reason by itself', () => {
+    limiter.admit('EMFILE');
+    expect(limiter.admit('EADDRNOTAVAIL')).toBe(0);
+    expect(limiter.admit('EMFILE')).toBeUndefined();
+  });
+});
+
+test('a log writes at the level that was asked for', () => {
+  expect(createLog('error').isLevelEnabled('warn')).toBe(false);
+  expect(createLog('debug').isLevelEnabled('debug')).toBe(true);
+});

@@ -1,0 +1,163 @@
+import { setImmediate } from 'node:timers/promises';
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import {
+  ipv4,
+  listenerId,
+  milliseconds,
+  NO_CLUSTER,
+  present,
+  seconds,
+  type Address,
+  type Config,
+} from '../core/index.ts';
+import { LOCAL, LOOPBACK } from '../test/driver-bench.ts';
+import { LoopbackPeer } from '../test/loopback-peer.ts';
+import { clusterSettings, listenerConfig } from '../test/plane-bench.ts';
+import type { Log } from './log.ts';
+import { Proxy } from './proxy.ts';
+
+const FRONT = listenerId(0);
+
+let peers: LoopbackPeer[];
+let lines: unknown[];
+let log: Log;
+
+beforeEach(() => {
+  peers = [];
+  lines = [];
+  log = pino(
+    { level: 'info', base: null, timestamp: false },
+    { write: (line) => void lines.push(JSON.parse(line)) },
+  );
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+  for (const one of peers) one.close();
+});
+
+describe('a running proxy', () => {
+  test('forwards over real sockets, and counts what it did', async () => {
+    const { proxy, client, backend, front } = start();
+    client.send(front, Uint8Array.of(1));
+    const asked = await next(backend);
+    backend.send(asked.from, Uint8Array.of(2));
+    expect(await next(client)).toEqual({ from: front, payload: Uint8Array.of(2) });
+    await vi.waitFor(() => {
+      expect(proxy.countersOf(FRONT)).toMatchObject({ forwarded: 1, returned: 1 });
+    });
+    expect(proxy.flowCount).toBe(1);
+    await stop(proxy);
+  });
+
+  test('says which listeners did not open, and why', async () => {
+    const taken = peer();
+    const proxy = new Proxy(configFor(taken.address, LOCAL), log);
+    expect(proxy.failures).toMatchObject([{ errno: 'EADDRINUSE', address: taken.address }]);
+    await stop(proxy);
+  });
+
+  test('logs one line for many flows that could not be opened', async () => {
+    const broadcast = ipv4(-1, 9);
+    const { proxy, client, front } = start(broadcast);
+    for (let count = 0; count < 5; count += 1) client.send(front, Uint8Array.of(1));
+    await vi.waitFor(() => {
+      expect(proxy.countersOf(FRONT)).toMatchObject({ upstreamOpenFailed: 5, flowsShed: 5 });
+    });
+    expect(lines.filter((line) => JSON.stringify(line).includes('upstream'))).toEqual([
+      {
+        level: 40,
+        errno: 'ENOTCONN',
+        suppressed: 0,
+        msg: 'an upstream socket could not be opened; flow refused',
+      },
+    ]);
+    await stop(proxy);
+  });
+});
+
+describe('stopping', () => {
+  test('drains at once without flows', async () => {
+    const { proxy } = start();
+    proxy.drain();
+    expect(await proxy.stopped).toEqual({ flowsClosed: 0 });
+  });
+
+  test('drains until the grace time is over, and says what it cut short', async () => {
+    const { proxy, client, backend, front } = start(undefined, { grace: milliseconds(20) });
+    client.send(front, Uint8Array.of(1));
+    await next(backend);
+    proxy.drain();
+    expect(await proxy.stopped).toEqual({ flowsClosed: 1 });
+  });
+
+  test('leaves no socket and no timer behind', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const { proxy, client, backend, front } = start();
+    client.send(front, Uint8Array.of(1));
+    while (backend.mailbox.length === 0) await setImmediate();
+    await setImmediate();
+    expect(vi.getTimerCount()).toBe(1);
+    proxy.stop();
+    expect(await proxy.stopped).toEqual({ flowsClosed: 1 });
+    for (const one of peers) one.close();
+    await setImmediate();
+    expect(vi.getTimerCount()).toBe(0);
+    expect(openSockets()).toBe(0);
+  });
+
+  test('is harmless when repeated, whichever way', async () => {
+    const { proxy } = start();
+    proxy.drain();
+    proxy.stop();
+    proxy.drain();
+    expect(await proxy.stopped).toEqual({ flowsClosed: 0 });
+  });
+});
+
+interface Running {
+  readonly proxy: Proxy;
+  readonly client: LoopbackPeer;
+  readonly backend: LoopbackPeer;
+  readonly front: Address;
+}
+
+/** A proxy that leads to `backend`, a peer unless a test says otherwise. */
+function start(at?: Address, more: Partial<Config> = {}): Running {
+  const backend = peer();
+  const proxy = new Proxy({ ...configFor(LOCAL, at ?? backend.address), ...more }, log);
+  expect(proxy.failures).toEqual([]);
+  const port = present(proxy.portOf(FRONT), 'the listener is open');
+  return { proxy, client: peer(), backend, front: ipv4(LOOPBACK, port) };
+}
+
+function configFor(address: Address, backend: Address): Config {
+  const only = { id: 'b', address: backend, weight: 100, backup: false };
+  return {
+    listeners: [listenerConfig({ address })],
+    clusters: [clusterSettings({ ...NO_CLUSTER, cluster: 'c', backends: [only] })],
+    grace: seconds(5),
+  };
+}
+
+function peer(): LoopbackPeer {
+  const one = new LoopbackPeer(LOCAL);
+  peers.push(one);
+  return one;
+}
+
+async function next(one: LoopbackPeer): Promise<(typeof one.mailbox)[number]> {
+  await vi.waitFor(() => expect(one.mailbox.length).toBeGreaterThan(0), { interval: 1 });
+  return present(one.mailbox.shift(), 'one has arrived');
+}
+
+async function stop(proxy: Proxy): Promise<void> {
+  proxy.stop();
+  await proxy.stopped;
+}
+
+/** UDP sockets of this process that the event loop waits for. */
+function openSockets(): number {
+  return process.getActiveResourcesInfo().filter((kind) => kind === 'UDPWrap').length;
+}
