@@ -19,6 +19,8 @@ export default defineConfig({
           testTimeout: 120_000,
           hookTimeout: 60_000,
           fileParallelism: false,
+          // After the unit tests, not beside them: figures shown here come from a machine at rest.
+          sequence: { groupOrder: 1 },
         },
       },
     ],
