@@ -25,7 +25,9 @@ export class Verifier {
   /** Live slots, and beside each the configuration it was admitted under. */
   private readonly live: number[] = [];
   private readonly configs: ClusterConfig[] = [];
-  /** Groups of alike flows: one of each, as a place in `live`, and how many there are. */
+  /** What each live flow holds of the thing under check. */
+  private readonly values: number[] = [];
+  /** Groups of what is alike: the first of each, and how many there are. */
   private readonly firsts: number[] = [];
   private readonly counts: number[] = [];
 
@@ -75,22 +77,21 @@ export class Verifier {
 
   /** I5: each flow has its backend and its captured configuration, and nothing is kept for flows that are gone. */
   private checkUsers(manager: UdpManager, broken: string[]): void {
-    const { table, backends, configs } = manager;
-    this.group((one, other) => table.backendOf(one) === table.backendOf(other));
-    this.compareUsers('backends', backends, (slot) => table.backendOf(slot), broken);
-    this.group((one, other) => table.configOf(one) === table.configOf(other));
-    this.compareUsers('configs', configs, (slot) => table.configOf(slot), broken);
+    const { table } = manager;
+    this.values.length = 0;
+    for (const slot of this.live) this.values.push(table.backendOf(slot));
+    this.compareUsers('backends', manager.backends, broken);
+    this.values.length = 0;
+    for (const slot of this.live) this.values.push(table.configOf(slot));
+    this.compareUsers('configs', manager.configs, broken);
   }
 
-  private compareUsers(
-    name: string,
-    registry: { readonly size: number; usersOf(number: number): number },
-    numberOf: (slot: number) => number,
-    broken: string[],
-  ): void {
+  /** Holds a registry against the numbers in `values`. */
+  private compareUsers(name: string, registry: Counted, broken: string[]): void {
+    this.groupValues();
     if (registry.size !== this.firsts.length) broken.push(`I5: ${name} without a flow are kept`);
-    for (const [index, slot] of this.firsts.entries()) {
-      const users = registry.usersOf(numberOf(slot));
+    for (const [index, number] of this.firsts.entries()) {
+      const users = registry.usersOf(number);
       if (users === this.counts[index]) continue;
       broken.push(`I5: ${this.counts[index]} flows use one of the ${name}, counted ${users}`);
     }
@@ -112,49 +113,66 @@ export class Verifier {
 
   /** I13: per-source counters equal a recount over the live flows. */
   private checkSources(manager: UdpManager, broken: string[]): void {
-    const { sources } = manager;
-    this.group((one, other) => sameSource(manager, one, other, 128));
+    const { sources, table } = manager;
+    this.groupSources(manager, false);
     const addresses = this.firsts.length;
     for (const [index, slot] of this.firsts.entries()) {
-      const config = configOf(manager, slot);
-      const counted = sources.flowsOfAddress(config, manager.table.clientOf(slot));
+      const counted = sources.flowsOfAddress(configOf(manager, slot), table.clientOf(slot));
       if (counted === this.counts[index]) continue;
       broken.push(`I13: the count of ${nameOf(manager, slot)} is not ${this.counts[index]}`);
     }
-    this.group((one, other) => {
-      const bits = prefixOf(manager, one);
-      return bits === prefixOf(manager, other) && sameSource(manager, one, other, bits);
-    });
+    this.groupSources(manager, true);
     const subnets = this.firsts.length;
     for (const [index, slot] of this.firsts.entries()) {
-      const config = configOf(manager, slot);
-      const counted = sources.flowsOfSubnet(config, manager.table.clientOf(slot));
+      const counted = sources.flowsOfSubnet(configOf(manager, slot), table.clientOf(slot));
       if (counted === this.counts[index]) continue;
-      broken.push(
-        `I13: the count of the subnet of ${nameOf(manager, slot)} is not ${this.counts[index]}`,
-      );
+      const name = nameOf(manager, slot);
+      broken.push(`I13: the count of the subnet of ${name} is not ${this.counts[index]}`);
     }
     if (sources.sizes.addresses !== addresses || sources.sizes.subnets !== subnets) {
       broken.push('I13: a source without flows is still counted');
     }
   }
 
-  /** Sorts the live flows into groups of which `alike` is true. */
-  private group(alike: (one: number, other: number) => boolean): void {
+  /** Groups equal `values`. */
+  private groupValues(): void {
+    const { firsts, counts } = this;
+    firsts.length = 0;
+    counts.length = 0;
+    for (const value of this.values) this.count(firsts.indexOf(value), value);
+  }
+
+  /** Groups live flows of one address, or of one subnet. */
+  private groupSources(manager: UdpManager, bySubnet: boolean): void {
     const { firsts, counts } = this;
     firsts.length = 0;
     counts.length = 0;
     for (const slot of this.live) {
+      const bits = bySubnet ? prefixOf(manager, slot) : 128;
       let index = 0;
-      while (index < firsts.length && !alike(firsts[index] ?? slot, slot)) index += 1;
-      if (index === firsts.length) {
-        firsts.push(slot);
-        counts.push(1);
-      } else {
-        counts[index] = (counts[index] ?? 0) + 1;
+      for (; index < firsts.length; index += 1) {
+        const first = firsts[index] ?? slot;
+        if (bySubnet && prefixOf(manager, first) !== bits) continue;
+        if (sameSource(manager, first, slot, bits)) break;
       }
+      this.count(index < firsts.length ? index : -1, slot);
     }
   }
+
+  private count(index: number, first: number): void {
+    if (index >= 0) {
+      this.counts[index] = (this.counts[index] ?? 0) + 1;
+    } else {
+      this.firsts.push(first);
+      this.counts.push(1);
+    }
+  }
+}
+
+/** A registry as the checks see it. */
+interface Counted {
+  readonly size: number;
+  usersOf(number: number): number;
 }
 
 /** The zone does not matter: limits count an address once, whatever link it came by. */
