@@ -1,5 +1,11 @@
-import { describe, expect, test } from 'vitest';
-import { clusterSettings, configOf, listenerConfig, PlaneBench } from '../test/plane-bench.ts';
+import { describe, expect, test, vi } from 'vitest';
+import {
+  addressOf,
+  clusterSettings,
+  configOf,
+  listenerConfig,
+  PlaneBench,
+} from '../test/plane-bench.ts';
 import { listenerId } from './brand.ts';
 import { instant } from './time.ts';
 
@@ -20,6 +26,19 @@ describe('a turn of the pump', () => {
       'flush',
       'wake 30',
     ]);
+  });
+
+  test('hands on the very bytes it was lent, in both directions: nothing is copied', () => {
+    const bench = new PlaneBench(configOf());
+    const [asked, answered] = [Uint8Array.of(1), Uint8Array.of(2)];
+    const sentUp = vi.spyOn(bench.ports, 'sendToBackend');
+    const sentDown = vi.spyOn(bench.ports, 'sendToClient');
+    bench.turn(() => {
+      bench.pump.clientDatagram(listenerId(0), addressOf('10.1.0.1:1'), undefined, asked);
+      bench.pump.backendDatagram(bench.socket(1), answered);
+    });
+    expect(sentUp.mock.calls[0]?.[2]).toBe(asked);
+    expect(sentDown.mock.calls[0]?.[3]).toBe(answered);
   });
 
   test('asks to be woken only when the deadline moved', () => {
