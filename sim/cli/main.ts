@@ -1,0 +1,196 @@
+#!/usr/bin/env node
+/** The command line of the simulator: `npm run sim -- …`. */
+import { accessSync, constants, readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { dirname } from 'node:path';
+import { Command } from 'commander';
+import { SCENARIOS } from '../../scenarios/index.ts';
+import { repetitionOf } from './check.ts';
+import { readCatalogue } from './catalogue.ts';
+import { ShapeError } from './json-reader.ts';
+import { toJunit } from './junit.ts';
+import { Narrator } from './narrate.ts';
+import { seedsOf } from './plan.ts';
+import { Progress } from './progress.ts';
+import { mergeReports, readReport } from './read-report.ts';
+import { EXIT_CODES, toReport, type Outcome, type Timing } from './report.ts';
+import { runChunk } from './run-chunk.ts';
+import { readSettings, UsageError, type Flags, type Settings } from './settings.ts';
+import { summarize } from './summary.ts';
+import { Sweep, type SweepResult } from './sweep.ts';
+
+const EXIT_USAGE = 2;
+const EXIT_BUG = 70;
+
+/** A reader that has seen enough, such as `head`, ends this program without a word. */
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  process.exit(error.code === 'EPIPE' ? 0 : EXIT_BUG);
+});
+await program().parseAsync().catch(giveUp);
+
+function program(): Command {
+  const command = new Command('npm run sim --')
+    .description('Runs the flow machine through seeded, adversarial days, every step checked.')
+    .enablePositionalOptions()
+    .option('--seeds <n>', 'how many seeds (SOZU_UDP_SIM_SEEDS; default 256)')
+    .option('--first-seed <seed>', 'the first of them, decimal or 0x hexadecimal (default 0)')
+    .option('--steps <n>', 'steps of each seed (SOZU_UDP_SIM_STEPS; default 3000)')
+    .option('--seed <seed>', 'run one seed and tell every step (SOZU_UDP_SIM_SEED)')
+    .option('--jobs <n>', 'worker threads (default: one for each core)')
+    .option('--shard <i/n>', 'only part i of n, counted from 1')
+    .option('--scenario <name>', 'one scenario instead of default and swarm')
+    .option('--list', 'print the scenarios')
+    .option('--json <file>', 'write the report for programs')
+    .option('--junit <file>', 'write the report as JUnit XML')
+    .option(
+      '--check-determinism [percent]',
+      'repeat seeds with all changed that must not matter, and compare every step',
+    )
+    .option('--bail', 'stop at the first failure')
+    .option('--verbose', 'print the digest of each seed, and all properties')
+    .helpOption('--help', 'print this help')
+    .showHelpAfterError('(--help tells more)')
+    .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : EXIT_USAGE))
+    .addHelpText('after', examples())
+    .action(runSweep);
+  command
+    .command('merge')
+    .description('join the reports of all shards into the report of a single run')
+    .argument('<files...>', 'reports that --json wrote')
+    .option('--json <file>', 'write the report for programs')
+    .option('--junit <file>', 'write the report as JUnit XML')
+    .addHelpText('after', '\nExample:\n  npm run sim -- merge shard-*.json --json sweep.json')
+    .action(runMerge);
+  return command;
+}
+
+function examples(): string {
+  return `
+Examples:
+  npm run sim                                           the default sweep, 256 seeds of 3000 steps
+  npm run sim -- --seeds 1024 --steps 5000              a wider and deeper one
+  SOZU_UDP_SIM_SEED=0xdeadbeef npm run sim              one seed, every step told
+  npm run sim -- --scenario swarm --bail                one scenario, up to the first failure
+  npm run sim -- --seeds 64 --check-determinism         is a run a function of its seed?
+  npm run sim -- --seeds 1000000 --shard 3/8 --json 3.json
+  npm run sim -- merge 1.json 2.json 3.json 4.json 5.json 6.json 7.json 8.json
+
+Exit codes: 0 green, 1 failed, 2 usage, 130 interrupted. More: doc/SIMULATION.md`;
+}
+
+async function runSweep(flags: Flags & { readonly list?: true }): Promise<void> {
+  if (flags.list === true) return listScenarios();
+  const settings = readSettings(flags, process.env, availableParallelism());
+  checkWritable(settings.json);
+  checkWritable(settings.junit);
+  const begun = performance.now();
+  const result = settings.single ? tellSeed(settings) : await sweepSeeds(settings);
+  const seconds = (performance.now() - begun) / 1_000;
+  const { catalogue, problems } = readCatalogue();
+  const outcome = { plan: settings.plan, ...result, catalogue, problems };
+  finish(outcome, { seconds, jobs: settings.jobs, node: process.version }, settings);
+}
+
+function runMerge(files: string[], flags: Pick<Flags, 'json' | 'junit'>): void {
+  checkWritable(flags.json);
+  checkWritable(flags.junit);
+  const { outcome, timing } = mergeReports(files.map((file) => readReport(read(file), file)));
+  finish(outcome, timing, flags);
+}
+
+function listScenarios(): void {
+  for (const { name, purpose, share } of SCENARIOS) {
+    const swept = share > 0 ? `${share * 100} % of a plain sweep` : 'by name only';
+    print(`${name.padEnd(10)} ${purpose} (${swept})\n`);
+  }
+}
+
+function sweepSeeds({ plan, jobs, bail, verbose, check }: Settings): Promise<SweepResult> {
+  const progress = new Progress(seedsOf(plan), {
+    isTerminal: process.stderr.isTTY,
+    write: (text) => process.stderr.write(text),
+    now: () => performance.now() / 1_000,
+  });
+  const sweep = new Sweep(plan, {
+    jobs,
+    bail,
+    check,
+    onProgress: (seeds, steps) => progress.add(seeds, steps),
+    ...(verbose ? { onLine: (line: string): void => print(`${line}\n`) } : {}),
+  });
+  const interrupt = (): void => sweep.interrupt();
+  process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
+  return sweep.run().finally(() => {
+    progress.end();
+    process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
+  });
+}
+
+/** On this thread, so that every line comes when it happens. */
+function tellSeed({ plan, check }: Settings): SweepResult {
+  const scenario = plan.scenario ?? 'default';
+  const seeds = [{ seed: plan.firstSeed, repetition: repetitionOf(check, 0) }];
+  const narrator = new Narrator((line) => print(`${line}\n`));
+  const task = { scenario, steps: plan.steps, seeds, bail: false };
+  const { leg } = runChunk(task, undefined, narrator);
+  return { legs: [leg], ending: 'complete' };
+}
+
+interface Destination {
+  readonly json?: string | undefined;
+  readonly junit?: string | undefined;
+  readonly verbose?: boolean;
+}
+
+function finish(outcome: Outcome, timing: Timing, to: Destination): void {
+  const report = toReport(outcome, timing);
+  if (to.json !== undefined) write(to.json, `${JSON.stringify(report, undefined, 2)}\n`);
+  if (to.junit !== undefined) write(to.junit, toJunit(report));
+  print(summarize(report, { colour: hasColour(), verbose: to.verbose ?? false }));
+  process.exitCode = EXIT_CODES[report.verdict];
+}
+
+function hasColour(): boolean {
+  return process.stdout.isTTY && (process.env['NO_COLOR'] ?? '') === '';
+}
+
+function print(text: string): void {
+  process.stdout.write(text);
+}
+
+/** A sweep of hours must not end with a report that cannot be written. */
+function checkWritable(file: string | undefined): void {
+  if (file === undefined) return;
+  try {
+    accessSync(dirname(file), constants.W_OK);
+  } catch {
+    throw new UsageError(`cannot write ${file}: no folder there that can be written to`);
+  }
+}
+
+function write(file: string, text: string): void {
+  try {
+    writeFileSync(file, text);
+  } catch (error) {
+    throw new UsageError(`cannot write ${file}: ${messageOf(error)}`);
+  }
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new UsageError(`cannot read ${file}: ${messageOf(error)}`);
+  }
+}
+
+function giveUp(error: unknown): never {
+  const isUsage = error instanceof UsageError || error instanceof ShapeError;
+  const stack = error instanceof Error ? error.stack : undefined;
+  process.stderr.write(`error: ${isUsage ? messageOf(error) : (stack ?? messageOf(error))}\n`);
+  process.exit(isUsage ? EXIT_USAGE : EXIT_BUG);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
