@@ -26,7 +26,7 @@ test('whatever happens in whatever order, the outputs are those that the model p
       });
       fc.modelRun(setup, sequence);
     }),
-    { numRuns: 300 },
+    { numRuns: 200 },
   );
 });
 

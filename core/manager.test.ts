@@ -231,8 +231,8 @@ describe('configuration', () => {
     expect(rig.manager.flowCount).toBe(2);
     expect(rig.client(C, q, 0)).toEqual([SHED, dropped('Shed')]);
     expect(rig.config({ kind: 'SetMaxFlows', count: 100 })).toEqual([]);
-    for (let port = 1; port <= 98; port += 1) {
-      expect(rig.client({ ...C, port }, q, 0)).toEqual(admitted(port + 1, q));
+    for (let n = 1; n <= 98; n += 1) {
+      expect(rig.client({ ...C, a: C.a + n }, q, 0)).toEqual(admitted(n + 1, q));
     }
     expect(rig.client(C, q, 0)).toEqual([SHED, dropped('Shed')]);
     expect(rig.client(B, q, 0)).toEqual(forwarded(1, q));
