@@ -16,7 +16,7 @@ export interface Step {
 const ports = fc.integer({ min: 1_000, max: 1_002 });
 
 /** Neighbours in one subnet, strangers, link-local ones that differ by zone, and a few nobody can answer. */
-export const sources: fc.Arbitrary<Address> = fc.oneof(
+const sources: fc.Arbitrary<Address> = fc.oneof(
   {
     weight: 6,
     arbitrary: fc.tuple(fc.nat(3), ports).map(([n, port]) => ipv4(0xc0000200 + n, port)),
@@ -51,7 +51,7 @@ const locals = fc.option(
 const timeouts = fc.integer({ min: 0, max: 12 }).map(microseconds);
 const smallCap = fc.constantFrom(0, 0, 0, 1, 2, 3);
 
-export const clusters: fc.Arbitrary<ClusterConfig> = fc.record({
+const clusters: fc.Arbitrary<ClusterConfig> = fc.record({
   cluster: fc.constantFrom('dns', 'dns', 'dns', 'ntp', ''),
   affinityWithPort: fc.boolean(),
   responses: smallCap,
@@ -119,7 +119,7 @@ const backendActions: fc.Arbitrary<Action> = fc.record({
   payload: payloads,
 });
 
-export const traffic: fc.Arbitrary<Action> = fc.oneof(
+const traffic: fc.Arbitrary<Action> = fc.oneof(
   { weight: 10, arbitrary: clientActions },
   { weight: 5, arbitrary: backendActions },
   { weight: 4, arbitrary: fc.constant<Action>({ kind: 'timeout' }) },

@@ -143,7 +143,7 @@ export function cluster(more: Partial<ClusterConfig> = {}): ClusterConfig {
   };
 }
 
-export function backendAt(text: string): Backend {
+function backendAt(text: string): Backend {
   return { id: text, address: address(text), weight: 100, backup: false };
 }
 
