@@ -16,6 +16,7 @@ import { mergeReports, readReport } from './read-report.ts';
 import { EXIT_CODES, toReport, type Outcome, type Timing } from './report.ts';
 import { runChunk } from './run-chunk.ts';
 import { readSettings, UsageError, type Flags, type Settings } from './settings.ts';
+import { registerReplay, registerShrink } from './shrink.ts';
 import { summarize } from './summary.ts';
 import { Sweep, type SweepResult } from './sweep.ts';
 
@@ -61,6 +62,8 @@ function program(): Command {
     .option('--junit <file>', 'write the report as JUnit XML')
     .addHelpText('after', '\nExample:\n  npm run sim -- merge shard-*.json --json sweep.json')
     .action(runMerge);
+  registerShrink(command);
+  registerReplay(command);
   return command;
 }
 

@@ -36,7 +36,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
 
 /** What tests may import on top of what their layer may: never one of `sim` and `shell` from the other. */
 const FOR_TESTS: Layer = {
-  layers: ['core', 'test', 'examples'],
+  layers: ['core', 'test', 'examples', 'scenarios'],
   packages: ['node:*', 'vitest', 'fast-check', 'smol-toml'],
 };
 

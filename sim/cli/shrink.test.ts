@@ -1,0 +1,114 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command, CommanderError } from 'commander';
+import { parseSync } from 'oxc-parser';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { plant, PLANTED_BUGS } from '../../test/planted-bugs.ts';
+import { decodeReplay } from '../core-harness/replay-decode.ts';
+import type * as commands from './shrink.ts';
+import { registerReplay, registerShrink } from './shrink.ts';
+
+const cache = join(import.meta.dirname, '../../.cache/planted');
+const BUG = PLANTED_BUGS.find(({ name }) => name === 'drops-counted-twice')!;
+
+let directory = '';
+let buggy: typeof commands;
+
+beforeAll(async () => {
+  mkdirSync(cache, { recursive: true });
+  directory = mkdtempSync(join(cache, 'cli-'));
+  plant(BUG, join(directory, 'world'));
+  buggy = await import(join(directory, 'world/sim/cli/shrink.ts'));
+});
+
+afterAll(() => rmSync(directory, { recursive: true }));
+
+test('a failing seed is told as the few actions it needs', () => {
+  const { text, code } = call(registerShrink, ['shrink', '--scenario', 'canary', '--seed', '0x0']);
+  expect(text).toMatch(/^violated: the canary sings\n3 actions left after \d+ runs\n/);
+  expect(text).toContain('\n  CloseAll\n  CloseAll\n  CloseAll\n');
+  expect(code).toBeUndefined();
+});
+
+test('what only a scenario watches cannot become a file', () => {
+  const out = join(directory, 'canary.json');
+  const args = ['shrink', '--scenario', 'canary', '--seed', '0', '--out', out];
+  expect(call(registerShrink, args).text).toContain('a replay cannot see it');
+  expect(() => readFileSync(out)).toThrow('ENOENT');
+});
+
+test('a seed that holds says so with exit code 1', () => {
+  const { text, code } = call(registerShrink, ['shrink', '--seed', '3', '--steps', '50']);
+  expect(text).toBe('seed 0x3 of scenario default holds for 50 steps\n');
+  expect(code).toBe(1);
+});
+
+test.each<[string, string[], string]>([
+  ['no seed', [], '--seed'],
+  ['an empty seed', ['--seed', ''], 'a seed is missing'],
+  ['a seed that is none', ['--seed', 'x'], 'not a seed'],
+  ['no step', ['--seed', '1', '--steps', '0'], 'expected a count above 0'],
+  ['an unknown scenario', ['--seed', '1', '--scenario', 'x'], 'expected one of default, swarm'],
+])('%s is a usage error', (_, args, problem) => {
+  expect(() => call(registerShrink, ['shrink', ...args])).toThrow(CommanderError);
+  expect(() => call(registerShrink, ['shrink', ...args])).toThrow(problem);
+});
+
+test('a file goes from reproduces, through the fix and a stale mark, to fixed', () => {
+  const out = join(directory, 'some-bug.json');
+  const shrunk = call(buggy.registerShrink, ['shrink', '--seed', '0', '--out', out]);
+  expect(shrunk.text).toContain(`written to ${out}`);
+  expect(decodeReplay(readFileSync(out, 'utf8'))).toMatchObject({
+    ok: true,
+    replay: {
+      name: 'some-bug',
+      outcome: 'reproduces',
+      shows: 'Found by seed 0x0 of scenario default.',
+    },
+  });
+  expect(call(buggy.registerReplay, ['replay', out])).toEqual({
+    text: `${out}: reproduces\n`,
+    code: undefined,
+  });
+  const unmarked = `${out}: fixed, but it is marked as reproduces\n`;
+  expect(call(registerReplay, ['replay', out])).toEqual({ text: unmarked, code: 1 });
+  expect(call(registerReplay, ['replay', '--accept', out]).text).toBe(`${out}: marked as fixed\n`);
+  expect(call(registerReplay, ['replay', out]).text).toBe(`${out}: fixed\n`);
+  const regressed = `${out}: reproduces, but it is marked as fixed\n`;
+  expect(call(buggy.registerReplay, ['replay', out])).toEqual({ text: regressed, code: 1 });
+});
+
+test('a file that cannot be read as a replay is stale, and the others are run all the same', () => {
+  const broken = join(directory, 'broken.json');
+  writeFileSync(broken, '{"schema":1}');
+  const good = join(import.meta.dirname, '../../replays/lost-wake-up.json');
+  const { text, code } = call(registerReplay, ['replay', broken, good]);
+  expect(text).toContain(`${broken}: stale: name missing, expected a name in kebab-case;`);
+  expect(text).toContain(`${good}: fixed\n`);
+  expect(code).toBe(1);
+});
+
+test('a test is printed that stands by itself', () => {
+  const { text } = call(buggy.registerShrink, ['shrink', '--seed', '0', '--test']);
+  expect(parseSync('seed.test.ts', text).errors).toEqual([]);
+  expect(text).toContain("from 'sozu-udp/sim'");
+  expect(text).toContain('test("seed-0x0: outputs are exactly what the shadow model predicts"');
+  expect(text).toContain('{"kind":"BackendDatagram","flow":{"by":"id","id":0}');
+});
+
+interface Called {
+  readonly text: string;
+  readonly code: typeof process.exitCode;
+}
+
+function call(register: (program: Command) => void, args: readonly string[]): Called {
+  let text = '';
+  const writeOut = (part: string): void => void (text += part);
+  const program = new Command().configureOutput({ writeOut, writeErr: () => undefined });
+  program.exitOverride();
+  register(program);
+  program.parse(args, { from: 'user' });
+  const code = process.exitCode;
+  process.exitCode = undefined;
+  return { text, code };
+}
