@@ -41,7 +41,7 @@ export interface Chunk {
 
 /** A chunk takes a worker some tenths of a second: short enough to stop after it, long enough to be worth a message. */
 const CHUNK_STEPS = 24_000;
-const CHUNK_SEEDS_MAX = 16;
+const CHUNK_SEEDS_MAX = 8;
 
 export function legsOf(plan: Plan): Leg[] {
   const named = plan.scenario === undefined ? undefined : scenarioNamed(plan.scenario);
