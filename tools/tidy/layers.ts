@@ -28,7 +28,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   tools: {
     layers: ['core', 'sim', 'sim/cli', 'scenarios', 'shell'],
-    packages: ['node:*', 'commander', 'chalk', 'oxc-parser'],
+    packages: ['node:*', 'commander', 'chalk', 'oxc-parser', 'vite'],
   },
   examples: { layers: ['core'], packages: [] },
   test: { layers: ['core'], packages: ['node:*', 'vitest', 'fast-check', 'zod'] },

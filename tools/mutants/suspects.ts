@@ -1,0 +1,82 @@
+/** All mutants there are. */
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { BLIND_MUTANTS } from './blind.ts';
+import { buildSources, type Places } from './build.ts';
+import { drawMutants, type ExecutedFile } from './draw.ts';
+import { BACKEND_MUTANTS } from './hand-made-backends.ts';
+import { FLOW_MUTANTS } from './hand-made-flows.ts';
+import { LIFETIME_MUTANTS } from './hand-made-lifetimes.ts';
+import { markFunctions } from './instrument.ts';
+import { runJob } from './runner.ts';
+import type { Suspect } from './trial.ts';
+
+/** Drawn once; another seed is another hundred. */
+const DRAW_SEED = 'sozu-udp 2026';
+const DRAWN = 100;
+/** Enough to run every function that a longer sweep runs. */
+const SCOUTING = { seeds: 16, steps: 1_000, exhaustive: true, shrink: false };
+
+/** No mutant at all, built as they are: it must survive. */
+export const CONTROL: Suspect = {
+  origin: 'hand-made',
+  mutant: {
+    id: 'control',
+    file: 'core/manager.ts',
+    search: 'private begin(',
+    replace: 'private begin(',
+    announces: 'nothing is wrong',
+  },
+};
+
+export function handMade(): Suspect[] {
+  return [...FLOW_MUTANTS, ...LIFETIME_MUTANTS, ...BACKEND_MUTANTS].map((mutant) => ({
+    origin: 'hand-made',
+    mutant,
+  }));
+}
+
+export function blind(): Suspect[] {
+  return BLIND_MUTANTS.map((mutant) => ({ origin: 'blind', mutant }));
+}
+
+export async function drawn(places: Places): Promise<Suspect[]> {
+  const files = await executedFiles(places);
+  const mutants = drawMutants(files, DRAWN, DRAW_SEED);
+  return mutants.map((mutant) => ({ origin: 'drawn', mutant }));
+}
+
+/** Sweeps a build in which every function of core/ tells that it ran. */
+async function executedFiles({ root, dist, cache }: Places): Promise<ExecutedFile[]> {
+  const directory = join(cache, 'scout');
+  const sources = new Map(
+    coreFiles(root).map((path) => [path, readFileSync(join(root, path), 'utf8')]),
+  );
+  const marked = [...sources].map(([path, text]): [string, string] => [
+    path,
+    markFunctions(
+      path,
+      text,
+      (at) => `(globalThis.functionsRun ??= new Set()).add('${path}:${at}')`,
+    ),
+  ]);
+  await buildSources(new Map(marked), directory, dist);
+  const scouting = await runJob({ directory, limits: SCOUTING });
+  rmSync(directory, { recursive: true });
+  if (scouting.kind === 'unloadable') throw new Error(scouting.problem);
+  const { marks } = scouting;
+  return [...sources].map(([path, text]) => {
+    const own = marks.functions.filter((name) => name.startsWith(`${path}:`));
+    const functions = new Set(own.map((name) => Number(name.slice(path.length + 1))));
+    return { path, text, functions };
+  });
+}
+
+/** Without tests, assertions, and the whole-state checks, which are the judge and not the accused. */
+function coreFiles(root: string): string[] {
+  return readdirSync(join(root, 'core'), { recursive: true, encoding: 'utf8' })
+    .map((path) => `core/${path}`)
+    .filter((path) => /(?<!\.test|\.laws)\.ts$/.test(path))
+    .filter((path) => path !== 'core/verify.ts' && path !== 'core/assert.ts')
+    .sort();
+}
