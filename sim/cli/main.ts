@@ -78,7 +78,7 @@ Examples:
   npm run sim -- --seeds 1000000 --shard 3/8 --json 3.json
   npm run sim -- merge 1.json 2.json 3.json 4.json 5.json 6.json 7.json 8.json
 
-Exit codes: 0 green, 1 failed, 2 usage, 130 interrupted. More: doc/SIMULATION.md`;
+Exit codes: 0 green, 1 failed or stale, 2 usage, 130 interrupted. More: doc/SIMULATION.md`;
 }
 
 async function runSweep(flags: Flags & { readonly list?: true }): Promise<void> {
