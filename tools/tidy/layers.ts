@@ -85,14 +85,17 @@ interface Import {
   readonly offset: number;
 }
 
-/** Static and dynamic imports and re-exports, those of types too. */
+/** Static and dynamic imports and re-exports, those of types too; not dynamic ones of a computed path. */
 function imports(file: TextFile): readonly Import[] {
   const { module } = parseSync(file.path, file.text);
   const reexports = module.staticExports.flatMap(({ entries }) =>
     entries.flatMap(({ moduleRequest }) => moduleRequest ?? []),
   );
   const named = [...module.staticImports.map((one) => one.moduleRequest), ...reexports];
-  const dynamic = module.dynamicImports.map(({ moduleRequest: { start, end } }) => ({
+  const literal = module.dynamicImports.filter(({ moduleRequest: { start } }) =>
+    /['"`]/.test(file.text.charAt(start)),
+  );
+  const dynamic = literal.map(({ moduleRequest: { start, end } }) => ({
     request: file.text.slice(start + 1, end - 1),
     offset: start,
   }));
