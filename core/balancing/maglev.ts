@@ -9,7 +9,7 @@ import { backendHash } from '../placement.ts';
 import { effectiveWeight, type BalancingPolicy } from './policy.ts';
 import { RoundRobin } from './round-robin.ts';
 
-export const MAGLEV_TABLE_SIZE = 65_537;
+const MAGLEV_TABLE_SIZE = 65_537;
 
 /** ASCII "offset" and "skip__" in the place of a key. */
 const OFFSET_KEY: Hash64 = { high: 0x6f66, low: 0x66736574 };

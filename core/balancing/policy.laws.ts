@@ -185,7 +185,7 @@ export function someKeys(count: number): Hash64[] {
 }
 
 /** Tools as a backend set lends them, with every backend equally loaded. */
-export function idleTools(seed: Hash64): PolicyTools {
+function idleTools(seed: Hash64): PolicyTools {
   return { random: createRandom(seed), placementSeed: seed, isLighter: () => false };
 }
 
