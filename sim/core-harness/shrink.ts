@@ -40,8 +40,8 @@ export interface Shrunk extends Recording {
   readonly isMinimal: boolean;
 }
 
-/** About ten seconds; a usual failure takes a fiftieth of it. */
-export const SHRINK_LIMITS: ShrinkLimits = { runs: 50_000, performed: 2_000_000 };
+/** About ten seconds each; a usual failure takes a fiftieth of it. */
+export const SHRINK_LIMITS: ShrinkLimits = { runs: 20_000, performed: 1_000_000 };
 
 /** The actions of a seed up to its violation; undefined if the seed holds. */
 export function recordSeed(scenario: Scenario, seed: Seed, steps: number): Recording | undefined {
