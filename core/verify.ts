@@ -23,13 +23,13 @@ export function checkInvariants(manager: UdpManager): void {
 /** Checks one state after the other. */
 export class Verifier {
   /** Live slots, and beside each the configuration it was admitted under. */
-  private readonly live: number[] = [];
-  private readonly configs: ClusterConfig[] = [];
+  private live: number[] = [];
+  private configs: ClusterConfig[] = [];
   /** What each live flow holds of the thing under check. */
-  private readonly values: number[] = [];
+  private values: number[] = [];
   /** Groups of what is alike: the first of each, and how many there are. */
-  private readonly firsts: number[] = [];
-  private readonly counts: number[] = [];
+  private firsts: number[] = [];
+  private counts: number[] = [];
 
   /** Every invariant this state breaks, each as a sentence that begins with its number; empty when all hold. */
   brokenInvariants(manager: UdpManager): string[] {
@@ -50,8 +50,8 @@ export class Verifier {
 
   private readLive(manager: UdpManager): void {
     const { table } = manager;
-    this.live.length = 0;
-    this.configs.length = 0;
+    this.live = [];
+    this.configs = [];
     for (let slot = 0; slot < table.highWater; slot += 1) {
       if (!table.isLive(slot)) continue;
       this.live.push(slot);
@@ -78,10 +78,10 @@ export class Verifier {
   /** I5: each flow has its backend and its captured configuration, and nothing is kept for flows that are gone. */
   private checkUsers(manager: UdpManager, broken: string[]): void {
     const { table } = manager;
-    this.values.length = 0;
+    this.values = [];
     for (const slot of this.live) this.values.push(table.backendOf(slot));
     this.compareUsers('backends', manager.backends, broken);
-    this.values.length = 0;
+    this.values = [];
     for (const slot of this.live) this.values.push(table.configOf(slot));
     this.compareUsers('configs', manager.configs, broken);
   }
@@ -136,17 +136,16 @@ export class Verifier {
 
   /** Groups equal `values`. */
   private groupValues(): void {
-    const { firsts, counts } = this;
-    firsts.length = 0;
-    counts.length = 0;
-    for (const value of this.values) this.count(firsts.indexOf(value), value);
+    this.firsts = [];
+    this.counts = [];
+    for (const value of this.values) this.count(this.firsts.indexOf(value), value);
   }
 
   /** Groups live flows of one address, or of one subnet. */
   private groupSources(manager: UdpManager, bySubnet: boolean): void {
-    const { firsts, counts } = this;
-    firsts.length = 0;
-    counts.length = 0;
+    const firsts: number[] = [];
+    this.firsts = firsts;
+    this.counts = [];
     for (const slot of this.live) {
       const bits = bySubnet ? prefixOf(manager, slot) : 128;
       let index = 0;

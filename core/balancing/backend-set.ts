@@ -83,10 +83,11 @@ export class BackendSet implements BackendSource {
    * status and load of a backend that stays are kept.
    */
   setBackends(backends: readonly Backend[]): void {
+    if (sameList(backends, this.list)) return;
     const old = new Map(this.list.map((backend) => [backendIdentity(backend), backend]));
     const wanted = new Map(backends.map((backend) => [backendIdentity(backend), backend]));
     const next = [...wanted].map(([identity, backend]) => unchanged(old.get(identity), backend));
-    if (next.length === old.size && next.every((backend, at) => backend === this.list[at])) return;
+    if (sameList(next, this.list)) return;
     this.list = next;
     this.loads.setBackends(next);
     this.candidates.setBackends(next);
@@ -153,6 +154,11 @@ function makePolicy(
   return typeof loadBalancing === 'function'
     ? loadBalancing(tools)
     : createPolicy(loadBalancing, tools);
+}
+
+/** Whether two lists hold the very same objects. */
+function sameList(one: readonly Backend[], other: readonly Backend[]): boolean {
+  return one.length === other.length && one.every((backend, at) => backend === other[at]);
 }
 
 /** The old object where nothing changed, so that live flows and the list speak of the same one. */

@@ -85,14 +85,15 @@ export class ActionSource {
   }
 
   /** The actions of one step: one of the table, and now and then something nasty after it. */
-  step(around: Surroundings, into: Action[]): void {
+  step(around: Surroundings): Action[] {
     const { workload, sched } = this.streams;
     const index = workload.weighted('action', this.weights);
-    into.push(this.action(this.kinds[index] ?? 'CloseAll', around));
-    if (this.unkind.fires(this.grammar.buggifyPermille, 1_000)) this.nasty(into);
+    const actions = [this.action(this.kinds[index] ?? 'CloseAll', around)];
+    if (this.unkind.fires(this.grammar.buggifyPermille, 1_000)) this.nasty(actions);
     if (sched.chance('early timer', this.grammar.earlyTimerPermille, 1_000)) {
-      into.push({ kind: 'EarlyTimer', earlyMs: sched.between('early by', 0, 99) });
+      actions.push({ kind: 'EarlyTimer', earlyMs: sched.between('early by', 0, 99) });
     }
+    return actions;
   }
 
   private action(kind: ActionKind, around: Surroundings): Action {
@@ -227,12 +228,12 @@ export class ActionSource {
 
   private viewChange(): ViewChange {
     const { net } = this.streams;
-    const sort = net.choose('view', 16);
-    if (sort < 11) {
+    const sort = net.choose('view', 32);
+    if (sort < 25) {
       const backend = net.choose('whose health', 4);
       return { kind: 'Health', backend, healthy: net.chance('healthy', 1, 2) };
     }
-    if (sort < 13) {
+    if (sort < 28) {
       const members = net.choose('members', 16);
       return {
         kind: 'List',
@@ -240,7 +241,7 @@ export class ActionSource {
         backups: net.choose('backups', 16) & net.choose('backups', 16),
       };
     }
-    return sort === 13 ? NOBODY : { kind: 'Restore' };
+    return sort === 28 ? NOBODY : { kind: 'Restore' };
   }
 }
 

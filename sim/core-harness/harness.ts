@@ -60,8 +60,10 @@ export class CoreHarness {
   private readonly trace: Trace | undefined;
   private readonly selection: SelectionModel;
   private readonly buffer = new Uint8Array(BUFFER_BYTES);
+  /** Views of the buffer by length: only their making is saved, every byte is written anew. */
+  private readonly views: Uint8Array[] = [];
   private readonly verifier = new Verifier();
-  private readonly outputs: Output[] = [];
+  private outputs: Output[] = [];
   private readonly remembered: number[] = [];
   private manager: UdpManager;
   private model: ShadowModel;
@@ -244,18 +246,19 @@ export class CoreHarness {
 
   /** Calls the machine, drains it into `outputs` and lets every observer of outputs see them. */
   private act(name: string, client: Address | undefined, call: () => void): void {
-    const { manager, outputs } = this;
-    outputs.length = 0;
+    const { manager } = this;
+    const outputs: Output[] = [];
+    this.outputs = outputs;
     try {
       call();
       for (let next = manager.pollOutput(); next !== undefined; next = manager.pollOutput()) {
         outputs.push(next);
+        this.take(next, client);
       }
     } catch (error) {
       this.failed(name, error);
     }
     this.observer.check(properties.NO_EXCEPTION, !this.ended);
-    for (const output of outputs) this.take(output, client);
     this.digestOutputs();
     this.trace?.call(name, this.now, outputs, manager);
   }
@@ -308,8 +311,8 @@ export class CoreHarness {
     const { prediction } = model;
     observer.check(properties.KEYED, view.questions === (prediction === undefined ? 0 : 1));
     if (prediction === undefined || view.asked === undefined) return;
-    const asked = (BigInt(view.asked.high) << 32n) | BigInt(view.asked.low);
-    observer.check(properties.KEYED, asked === this.selection.keyOf(source, withPort));
+    const { high, low } = this.selection.keyOf(source, withPort);
+    observer.check(properties.KEYED, view.asked.high === high && view.asked.low === low);
     const chosen = this.chosen();
     const { candidates } = prediction;
     const eligible = chosen === undefined ? candidates.length === 0 : candidates.includes(chosen);
@@ -359,7 +362,7 @@ export class CoreHarness {
 
   private lend(payload: Payload): Uint8Array {
     this.buffer.fill(payload.fill, 0, payload.length);
-    return this.buffer.subarray(0, payload.length);
+    return (this.views[payload.length] ??= this.buffer.subarray(0, payload.length));
   }
 
   /** The very bytes that were lent, or a copy that equals them. */

@@ -20,6 +20,17 @@ export interface Prediction {
   readonly failOpen: boolean;
 }
 
+/** What follows from an affinity key alone, worked out once. */
+interface KeyedClient {
+  readonly key: bigint;
+  readonly high: number;
+  readonly low: number;
+  /** Where a look-up in a Maglev table begins. */
+  readonly start: number;
+  /** HRW scores of the four backends, worked out when asked for. */
+  scores: readonly number[] | undefined;
+}
+
 interface Eligible {
   readonly candidates: readonly number[];
   readonly failOpen: boolean;
@@ -28,8 +39,7 @@ interface Eligible {
 export class SelectionModel {
   private readonly initial: InitialState;
   private readonly seed: bigint;
-  private readonly keys = new Map<number, bigint>();
-  private readonly scores = new Map<bigint, number[]>();
+  private readonly keys: (KeyedClient | undefined)[] = [];
   /** Live flows of each backend. */
   private readonly flows: number[] = [0, 0, 0, 0];
   private members = EVERYBODY;
@@ -81,14 +91,8 @@ export class SelectionModel {
   }
 
   /** The affinity key of a client as the flow machine must compute it. */
-  keyOf(source: number, withPort: boolean): bigint {
-    const place = withPort ? source : 32 + (source >> 2);
-    let key = this.keys.get(place);
-    if (key === undefined) {
-      key = naiveAffinityKey(this.seed, sourceAt(source), withPort);
-      this.keys.set(place, key);
-    }
-    return key;
+  keyOf(source: number, withPort: boolean): { readonly high: number; readonly low: number } {
+    return this.keyed(source, withPort);
   }
 
   /** Answers once per question: round robin moves on. */
@@ -111,11 +115,11 @@ export class SelectionModel {
       case 'LEAST_LOADED':
         return lightest(candidates, (backend) => this.loadOf(backend, now));
       case 'HRW': {
-        const scores = this.scoresOf(this.keyOf(source, withPort));
+        const scores = this.scoresOf(this.keyed(source, withPort));
         return lightest(candidates, (backend) => -(scores[backend] ?? 0));
       }
       case 'MAGLEV':
-        return this.fromTable(candidates, this.keyOf(source, withPort));
+        return this.fromTable(candidates, this.keyed(source, withPort).start);
       case 'RANDOM':
       case 'POWER_OF_TWO':
         return undefined;
@@ -161,20 +165,33 @@ export class SelectionModel {
     return count;
   }
 
-  private scoresOf(key: bigint): number[] {
-    let scores = this.scores.get(key);
-    if (scores === undefined) {
-      scores = BACKEND_ADDRESSES.map((address, index) =>
-        naiveScore(naiveBackendHash(key, this.seed, address), this.weightOf(index)),
-      );
-      this.scores.set(key, scores);
+  /** Clients share a key by address, or have one by address and port. */
+  private keyed(source: number, withPort: boolean): KeyedClient {
+    const place = withPort ? source : 32 + (source >> 2);
+    let keyed = this.keys[place];
+    if (keyed === undefined) {
+      const key = naiveAffinityKey(this.seed, sourceAt(source), withPort);
+      keyed = {
+        key,
+        high: Number(key >> 32n),
+        low: Number(key & 0xffffffffn),
+        start: Number(key % BigInt(MAGLEV_SIZE)),
+        scores: undefined,
+      };
+      this.keys[place] = keyed;
     }
-    return scores;
+    return keyed;
   }
 
-  private fromTable(candidates: readonly number[], key: bigint): number | undefined {
+  private scoresOf(keyed: KeyedClient): readonly number[] {
+    keyed.scores ??= BACKEND_ADDRESSES.map((address, index) =>
+      naiveScore(naiveBackendHash(keyed.key, this.seed, address), this.weightOf(index)),
+    );
+    return keyed.scores;
+  }
+
+  private fromTable(candidates: readonly number[], start: number): number | undefined {
     const table = this.tableOf(this.members);
-    const start = Number(key % BigInt(MAGLEV_SIZE));
     for (let step = 0; step < table.length; step += 1) {
       const backend = table[(start + step) % table.length] ?? -1;
       if (candidates.includes(backend)) return backend;

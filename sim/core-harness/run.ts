@@ -50,11 +50,11 @@ export function runSeed(
   const streams = seededStreams(seed);
   const source = new ActionSource(scenario.grammarOf(streams), seed, streams);
   const run = new Run(source.initial(), seed, { ...options, watch: scenario.watch });
-  const pending: Action[] = [...(scenario.preface ?? [])];
+  let preface = scenario.preface ?? [];
   for (let step = 1; step <= steps && !run.isOver; step += 1) {
-    source.step(run.harness.surroundings, pending);
-    run.step(step, pending);
-    pending.length = 0;
+    const drawn = source.step(run.harness.surroundings);
+    run.step(step, preface.length === 0 ? drawn : [...preface, ...drawn]);
+    preface = [];
   }
   return run.finish();
 }
