@@ -68,6 +68,7 @@ export class AccessList {
   constructor(allow: readonly Cidr[], deny: readonly Cidr[]) {
     assert(allow.length + deny.length <= ACCESS_RULES_MAX, 'there is a bound on access rules');
     this.whenUnlisted = allow.length === 0;
+    // Deny last: the later of two rules with one block decides.
     const rules = [
       ...allow.map((cidr): AccessRule => ({ cidr, verdict: 'allow' })),
       ...deny.map((cidr): AccessRule => ({ cidr, verdict: 'deny' })),
@@ -154,7 +155,7 @@ class RangeTable {
 
 type Words = readonly [number, number, number, number];
 
-/** By first address; of blocks that begin together the wider first, and of equal ones deny last, where it wins. */
+/** By first address; of blocks that begin together the wider first. Equal ones stay as they are: deny last, where it wins. */
 function outerFirst(one: AccessRule, other: AccessRule): number {
   const mine = wordsOf(one.cidr.base);
   const theirs = wordsOf(other.cidr.base);
@@ -162,8 +163,7 @@ function outerFirst(one: AccessRule, other: AccessRule): number {
     const difference = word - present(theirs[index], 'an address has four words');
     if (difference !== 0) return difference;
   }
-  if (one.cidr.bits !== other.cidr.bits) return one.cidr.bits - other.cidr.bits;
-  return Number(one.verdict === 'deny') - Number(other.verdict === 'deny');
+  return one.cidr.bits - other.cidr.bits;
 }
 
 function holds({ base, bits }: Cidr, inner: Address): boolean {
