@@ -1,4 +1,4 @@
-/** Egress queues: order and bounds under a socket that blocks, fails and recovers. Named after spec §12.3 where it has a row. */
+/** Egress queues: order and bounds under a socket that blocks, fails and recovers. Rows of spec §12.3 keep their names. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { address, bytes } from '../test/flow-rig.ts';
