@@ -15,13 +15,13 @@ export const ANSWER_BUCKETS = 4;
 export const ANSWER_REQUESTS_MIN = 20;
 
 /** If no backend answers this share, the fault is not one backend's: the requests are odd, or the way back is broken. */
-export const PEER_RATIO_MIN: number = 3 / 4;
+const PEER_RATIO_MIN = 3 / 4;
 
 /** A backend is suspected below this share of the best ratio. */
-export const ANSWER_SHARE_MIN: number = 1 / 4;
+const ANSWER_SHARE_MIN = 1 / 4;
 
 /** Comparisons in a row that must find against a backend: its last second was silent, whatever came before. */
-export const ANSWER_STRIKES = 2;
+const ANSWER_STRIKES = 2;
 
 export interface AnswerTally {
   readonly requests: number;

@@ -6,7 +6,7 @@ import { backend, cluster, ONE, ProbeBench, QUESTION, TWO, UDP } from '../../tes
 import { decodeDgramHeader } from '../proxy-protocol.ts';
 import { createRandom } from '../random.ts';
 import { instant, seconds } from '../time.ts';
-import { ProbePlan } from './probe-plan.ts';
+import { PROBES_IN_FLIGHT_MAX, ProbePlan } from './probe-plan.ts';
 
 describe('what is asked', () => {
   test('a TCP probe goes to the companion port, or to that of the backend', () => {
@@ -129,6 +129,15 @@ describe('when', () => {
     expect(bench.started.map(({ target }) => target)).toEqual(backends);
     expect(bench.plan.inFlightCount).toBe(2);
     expect(bench.plan.waitingCount).toBe(0);
+  });
+
+  test('unless told otherwise 256 probes may be in flight', () => {
+    const bench = new ProbeBench();
+    bench.configure([
+      cluster({}, { backends: Array.from({ length: 300 }, (_, at) => backend(at)) }),
+    ]);
+    expect(bench.plan.inFlightCount).toBe(PROBES_IN_FLIGHT_MAX);
+    expect([PROBES_IN_FLIGHT_MAX, bench.plan.waitingCount]).toEqual([256, 44]);
   });
 
   test('an early wake-up does nothing', () => {
