@@ -13,7 +13,7 @@ import { SEEDS_GRAMMAR } from './default.ts';
 
 export const SWARM: Scenario = {
   name: 'swarm',
-  purpose: 'each seed leaves out actions and faults, and may set source limits',
+  purpose: 'each seed leaves out actions and faults, and may add source limits and IPv6 clients',
   share: 1 / 4,
   grammarOf: drawGrammar,
 };
@@ -31,5 +31,6 @@ function drawGrammar({ config }: Streams): Grammar {
     buggifyPermille: config.chance('buggify', 1, 2) ? SEEDS_GRAMMAR.buggifyPermille : 0,
     earlyTimerPermille: config.chance('early timers', 1, 2) ? 100 : 0,
     sourceLimits: config.chance('source limits', 1, 2),
+    sources: config.chance('ipv6 clients', 1, 2) ? 64 : 32,
   };
 }

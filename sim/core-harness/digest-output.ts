@@ -44,6 +44,7 @@ export function digestOutput(digest: Digest, output: Output): void {
       break;
     case 'SendToClient':
       digest.number(output.flow).number(output.dst.a).number(output.dst.port);
+      if (output.dst.family === 6) digest.number(output.dst.d);
       digestEnds(digest, output.payload);
       break;
     case 'ArmTimer':

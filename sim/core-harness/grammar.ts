@@ -16,7 +16,7 @@ import {
   type Payload,
   type ViewChange,
 } from './actions.ts';
-import { CLUSTER_COUNT, FLOW_ID_BOUND, SOURCES } from './pools.ts';
+import { CLUSTER_COUNT, FLOW_ID_BOUND } from './pools.ts';
 
 /** What a scenario may change; everything else is the seeds' table. */
 export interface Grammar {
@@ -28,6 +28,8 @@ export interface Grammar {
   readonly earlyTimerPermille: number;
   /** Draw per-source limits too. */
   readonly sourceLimits: boolean;
+  /** How many of the pool's clients there are: 32, or 64 with those on IPv6. */
+  readonly sources: number;
   /** Policies to draw from. */
   readonly policies: readonly LoadBalancing[];
 }
@@ -170,7 +172,7 @@ export class ActionSource {
       case 0:
         into.push({ kind: 'BackendView', change: NOBODY });
         for (let left = buggify.between('burst', 2, 5); left > 0; left -= 1) {
-          const source = buggify.choose('burst source', SOURCES.length);
+          const source = buggify.choose('burst source', this.grammar.sources);
           into.push({ kind: 'ClientDatagram', source, payload: { length: 1, fill: left } });
         }
         into.push({ kind: 'BackendView', change: { kind: 'Restore' } });
@@ -189,7 +191,7 @@ export class ActionSource {
   }
 
   private source(): number {
-    return this.streams.workload.choose('source', SOURCES.length);
+    return this.streams.workload.choose('source', this.grammar.sources);
   }
 
   private payload(maxRx: number): Payload {
@@ -246,4 +248,4 @@ export class ActionSource {
 }
 
 const NOBODY: ViewChange = { kind: 'List', members: 0, backups: 0 };
-const WEIGHTS: readonly number[] = [1, 50, 100, 255];
+const WEIGHTS: readonly number[] = [0, 1, 50, 100, 255];

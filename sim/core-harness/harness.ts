@@ -157,7 +157,7 @@ export class CoreHarness {
       ),
     );
     const withPort = this.model.withPort;
-    const expected = this.model.clientDatagram(source, payload, this.now, this.chosen());
+    const expected = this.model.clientDatagram(source, payload, this.now);
     this.checkSelection(source, withPort);
     this.compare(expected, payload);
   }
@@ -224,6 +224,8 @@ export class CoreHarness {
   private drainEpisode(action: Extract<Action, { kind: 'Drain' }>): void {
     this.model.drain();
     this.configure({ kind: 'Drain' });
+    // Configuration goes on while a listener drains, and does not end the drain.
+    this.reconfigure(action.next);
     this.clientDatagram(action.source, action.payload);
     const shed = this.outputs.some((output) => output.kind === 'Drop' && output.reason === 'Shed');
     this.observer.check(properties.SHED_DRAINING, shed);

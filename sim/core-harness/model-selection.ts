@@ -1,7 +1,4 @@
-/**
- * Which backend a new flow should get, predicted from the specification's text (§3.1 to §3.5). RANDOM and POWER_OF_TWO draw,
- * so for them only the candidates are predicted.
- */
+/** Which backend a new flow should get, predicted from the specification's text (§3.1 to §3.5), chance included. */
 import { assertNever, present } from '../../core/assert.ts';
 import type { InitialState, ViewChange } from './actions.ts';
 import {
@@ -10,13 +7,14 @@ import {
   naiveMaglevTable,
   naiveScore,
 } from './naive-placement.ts';
-import { BACKEND_ADDRESSES, sourceAt } from './pools.ts';
+import { NaiveRandom } from './naive-random.ts';
+import { BACKEND_ADDRESSES, SOURCES, sourceAt } from './pools.ts';
 import { EVERYBODY, MAGLEV_SIZE } from './view.ts';
 
-/** `backend` −1: none can be chosen; undefined: any of `candidates`. */
+/** `backend` −1: none can be chosen. */
 export interface Prediction {
   readonly candidates: readonly number[];
-  readonly backend: number | undefined;
+  readonly backend: number;
   readonly failOpen: boolean;
 }
 
@@ -39,6 +37,7 @@ interface Eligible {
 export class SelectionModel {
   private readonly initial: InitialState;
   private readonly seed: bigint;
+  private readonly random: NaiveRandom;
   private readonly keys: (KeyedClient | undefined)[] = [];
   /** Live flows of each backend. */
   private readonly flows: number[] = [0, 0, 0, 0];
@@ -53,6 +52,7 @@ export class SelectionModel {
 
   constructor(initial: InitialState) {
     this.initial = initial;
+    this.random = new NaiveRandom(initial.hashSeed);
     this.seed = (BigInt(initial.hashSeed.high) << 32n) | BigInt(initial.hashSeed.low);
   }
 
@@ -108,7 +108,7 @@ export class SelectionModel {
     source: number,
     withPort: boolean,
     now: number,
-  ): number | undefined {
+  ): number {
     switch (this.initial.policy) {
       case 'ROUND_ROBIN':
         return this.inTurn(candidates);
@@ -121,8 +121,9 @@ export class SelectionModel {
       case 'MAGLEV':
         return this.fromTable(candidates, this.keyed(source, withPort).start);
       case 'RANDOM':
+        return this.byLot(candidates);
       case 'POWER_OF_TWO':
-        return undefined;
+        return this.lighterOfTwo(candidates, now);
       default:
         return assertNever(this.initial.policy);
     }
@@ -151,8 +152,32 @@ export class SelectionModel {
     }
   }
 
-  private inTurn(candidates: readonly number[]): number | undefined {
-    const chosen = candidates[this.turn % candidates.length];
+  /** By raw weight; uniform when all weights are zero. */
+  private byLot(candidates: readonly number[]): number {
+    let total = 0;
+    for (const backend of candidates) total += this.initial.weights[backend] ?? 0;
+    if (total === 0) return candidates[this.random.below(candidates.length)] ?? -1;
+    let left = this.random.below(total);
+    for (const backend of candidates) {
+      const weight = this.initial.weights[backend] ?? 0;
+      if (left < weight) return backend;
+      left -= weight;
+    }
+    return -1;
+  }
+
+  /** Two different ones are drawn; of equals the earlier in the list wins. */
+  private lighterOfTwo(candidates: readonly number[], now: number): number {
+    if (candidates.length === 1) return candidates[0] ?? -1;
+    const first = this.random.below(candidates.length);
+    const others = candidates.filter((_, place) => place !== first);
+    const second = others[this.random.below(others.length)];
+    const pair = candidates.filter((one, place) => place === first || one === second);
+    return lightest(pair, (backend) => this.loadOf(backend, now));
+  }
+
+  private inTurn(candidates: readonly number[]): number {
+    const chosen = candidates[this.turn % candidates.length] ?? -1;
     this.turn = (this.turn + 1) % candidates.length;
     return chosen;
   }
@@ -167,7 +192,7 @@ export class SelectionModel {
 
   /** Clients share a key by address, or have one by address and port. */
   private keyed(source: number, withPort: boolean): KeyedClient {
-    const place = withPort ? source : 32 + (source >> 2);
+    const place = withPort ? source : SOURCES.length + (source >> 2);
     let keyed = this.keys[place];
     if (keyed === undefined) {
       const key = naiveAffinityKey(this.seed, sourceAt(source), withPort);
@@ -190,7 +215,7 @@ export class SelectionModel {
     return keyed.scores;
   }
 
-  private fromTable(candidates: readonly number[], start: number): number | undefined {
+  private fromTable(candidates: readonly number[], start: number): number {
     const table = this.tableOf(this.members);
     for (let step = 0; step < table.length; step += 1) {
       const backend = table[(start + step) % table.length] ?? -1;

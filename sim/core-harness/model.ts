@@ -5,6 +5,7 @@
 import type { CloseReason, DropReason, MetricEvent } from '../../core/contract.ts';
 import type { DrawnCluster, Payload } from './actions.ts';
 import type { Prediction, SelectionModel } from './model-selection.ts';
+import { isIpv6 } from './pools.ts';
 
 /** An expected output, by pool places instead of addresses. */
 export type Expected =
@@ -67,13 +68,7 @@ export class ShadowModel {
     return this.config.affinityWithPort;
   }
 
-  /** `observed` is the backend the machine chose; looked at only where the policy draws. */
-  clientDatagram(
-    source: number,
-    payload: Payload,
-    now: number,
-    observed: number | undefined,
-  ): Expected[] {
+  clientDatagram(source: number, payload: Payload, now: number): Expected[] {
     this.expected = [];
     this.prediction = undefined;
     if (payload.length > this.maxRx) return this.drop('Truncated');
@@ -88,7 +83,7 @@ export class ShadowModel {
     if (this.atSourceLimit(source)) return this.shed('FlowShedSourceLimit');
     if (this.flowCount >= this.cap) return this.shed('FlowShed');
     this.prediction = this.selection.predict(source, this.config.affinityWithPort, now);
-    const backend = this.prediction.backend ?? observed ?? -1;
+    const { backend } = this.prediction;
     if (backend < 0) return this.drop('NoBackend');
     this.admit(source, backend, payload, now);
     return this.expected;
@@ -214,14 +209,14 @@ export class ShadowModel {
     if (earliest !== undefined) this.expected.push({ kind: 'ArmTimer', at: earliest });
   }
 
-  /** The four ports of one address are neighbours in the pool; all eight addresses are in one /24. */
+  /** The four ports of one address are neighbours in the pool; all addresses of one family are in one subnet. */
   private atSourceLimit(source: number): boolean {
     const { cluster, perIp, perSubnet } = this.config;
     let ofAddress = 0;
     let ofSubnet = 0;
     for (const flow of this.flows) {
       if (flow?.config.cluster !== cluster) continue;
-      ofSubnet += 1;
+      if (isIpv6(flow.source) === isIpv6(source)) ofSubnet += 1;
       if (flow.source >> 2 === source >> 2) ofAddress += 1;
     }
     return (perIp !== 0 && ofAddress >= perIp) || (perSubnet !== 0 && ofSubnet >= perSubnet);

@@ -1,11 +1,12 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ipv4 } from '../../core/address.ts';
+import { ipv4, ipv6 } from '../../core/address.ts';
 import { Maglev } from '../../core/balancing/maglev.ts';
 import { rendezvousScore } from '../../core/balancing/rendezvous.ts';
 import { remainder, type Hash64 } from '../../core/hash.ts';
 import { affinityKey, backendHash } from '../../core/placement.ts';
 import { dgramHeader } from '../../core/proxy-protocol.ts';
+import { createRandom } from '../../core/random.ts';
 import {
   naiveAffinityKey,
   naiveBackendHash,
@@ -13,16 +14,24 @@ import {
   naiveMaglevTable,
   naiveScore,
 } from './naive-placement.ts';
+import { NaiveRandom } from './naive-random.ts';
 
 const word = fc.integer({ min: 0, max: 0xffff_ffff });
 const hash = fc.record({ high: word, low: word });
 const address = fc.tuple(word, fc.nat(65_535)).map(([octets, port]) => ipv4(octets, port));
+/** Of either family; never IPv4-mapped, which drivers unmap. */
+const client = fc.oneof(
+  address,
+  fc
+    .tuple(word, word, word, fc.nat(65_535))
+    .map(([b, c, d, port]) => ipv6([0x20010db8, b, c, d], port)),
+);
 
 test('the naive affinity key is the key of the core', () => {
   fc.assert(
-    fc.property(hash, address, fc.boolean(), (seed, client, withPort) => {
-      const key = affinityKey(seed, client, withPort);
-      expect(naiveAffinityKey(whole(seed), client, withPort)).toBe(whole(key));
+    fc.property(hash, client, fc.boolean(), (seed, from, withPort) => {
+      const key = affinityKey(seed, from, withPort);
+      expect(naiveAffinityKey(whole(seed), from, withPort)).toBe(whole(key));
     }),
   );
 });
@@ -62,8 +71,20 @@ test('a key falls into the slot that division says', () => {
 
 test('the naive PROXY header is the header of the core', () => {
   fc.assert(
-    fc.property(address, address, (client, backend) => {
-      expect([...naiveHeader(client, backend)]).toEqual([...dgramHeader(client, backend)]);
+    fc.property(client, address, (from, backend) => {
+      expect([...naiveHeader(from, backend)]).toEqual([...dgramHeader(from, backend)]);
+    }),
+  );
+});
+
+test('the naive generator draws what the core draws', () => {
+  fc.assert(
+    fc.property(hash, fc.array(fc.integer({ min: 1, max: 1_000 })), (seed, bounds) => {
+      const naive = new NaiveRandom(seed);
+      const random = createRandom(seed);
+      expect(bounds.map((bound) => naive.below(bound))).toEqual(
+        bounds.map((bound) => random.below(bound)),
+      );
     }),
   );
 });

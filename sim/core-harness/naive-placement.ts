@@ -6,13 +6,14 @@ import type { Address } from '../../core/address.ts';
 
 const WORD = (1n << 64n) - 1n;
 
-/** SipHash-1-3 with zero keys over seed, family, octets and, with `withPort`, port. IPv4 only. */
+/** SipHash-1-3 with zero keys over seed, family, octets and, with `withPort`, port (and for IPv6 flow info and scope). */
 export function naiveAffinityKey(seed: bigint, client: Address, withPort: boolean): bigint {
   const bytes = [
     ...littleEndian(seed, 8),
-    ...littleEndian(0n, 8),
+    ...littleEndian(client.family === 4 ? 0n : 1n, 8),
     ...octets(client),
     ...(withPort ? littleEndian(BigInt(client.port), 2) : []),
+    ...(withPort && client.family === 6 ? littleEndian(0n, 8) : []),
   ];
   return sipHash13(bytes);
 }
@@ -84,25 +85,23 @@ function* naiveWalk(seed: bigint, size: number, address: Address): Generator<num
   return undefined;
 }
 
-/** The header of spec §4 for two IPv4 addresses. */
+/** The header of spec §4 to an IPv4 backend; an IPv6 client sees it in mapped form (decisions table). */
 export function naiveHeader(client: Address, backend: Address): Uint8Array {
   const signature = [13, 10, 13, 10, 0, 13, 10, 81, 85, 73, 84, 10];
   const bigEndian = (port: number): number[] => [port >> 8, port & 255];
-  return Uint8Array.from([
-    ...signature,
-    0x21,
-    0x12,
-    0,
-    12,
-    ...octets(client),
-    ...octets(backend),
-    ...bigEndian(client.port),
-    ...bigEndian(backend.port),
-  ]);
+  const ports = [...bigEndian(client.port), ...bigEndian(backend.port)];
+  const addresses =
+    client.family === 4
+      ? [0x12, 0, 12, ...octets(client), ...octets(backend)]
+      : [0x22, 0, 36, ...octets(client), ...MAPPED, ...octets(backend)];
+  return Uint8Array.from([...signature, 0x21, ...addresses, ...ports]);
 }
 
+const MAPPED: readonly number[] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255];
+
 function octets(address: Address): number[] {
-  return [24, 16, 8, 0].map((shift) => (address.a >>> shift) & 255);
+  const words = address.family === 4 ? [address.a] : [address.a, address.b, address.c, address.d];
+  return words.flatMap((word) => [24, 16, 8, 0].map((shift) => (word >>> shift) & 255));
 }
 
 function littleEndian(value: bigint, bytes: number): number[] {

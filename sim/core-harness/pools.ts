@@ -1,14 +1,23 @@
-/** The small world of the harness (spec §11.1): 32 client addresses, four backends, three clusters. */
-import { ipv4, type Address } from '../../core/address.ts';
+/** The small world of the harness (spec §11.1): client addresses, four backends, three clusters. */
+import { ipv4, ipv6, type Address } from '../../core/address.ts';
 import { present } from '../../core/assert.ts';
 
 const TEN = 0x0a000000;
 const LOOPBACK = 0x7f000001;
 
-/** 10.0.0.0 to 10.0.0.7, ports 9000 to 9003: few enough to meet again and again. */
-export const SOURCES: readonly Address[] = Array.from({ length: 32 }, (_, index) =>
-  ipv4(TEN + (index >> 2), 9_000 + (index & 3)),
-);
+/** The pool of spec §11.1 is the first half: few enough to meet again and again. */
+export const IPV4_SOURCES = 32;
+
+/** 10.0.0.0 to 10.0.0.7, then 2001:db8:: to 2001:db8::7, each with ports 9000 to 9003. */
+export const SOURCES: readonly Address[] = Array.from({ length: 2 * IPV4_SOURCES }, (_, index) => {
+  const host = (index % IPV4_SOURCES) >> 2;
+  const port = 9_000 + (index & 3);
+  return isIpv6(index) ? ipv6([0x20010db8, 0, 0, host], port) : ipv4(TEN + host, port);
+});
+
+export function isIpv6(source: number): boolean {
+  return source % (2 * IPV4_SOURCES) >= IPV4_SOURCES;
+}
 
 /** 127.0.0.1:5300 to 5303. */
 export const BACKEND_ADDRESSES: readonly Address[] = Array.from({ length: 4 }, (_, index) =>

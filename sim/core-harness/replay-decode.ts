@@ -71,7 +71,7 @@ function initialState(fields: Fields): InitialState {
     },
     policy: fields.word('policy', POLICIES, 'ROUND_ROBIN'),
     byRequests: fields.boolean('byRequests'),
-    weights: fields.integers('weights', BACKEND_ADDRESSES.length, 1, 255),
+    weights: fields.integers('weights', BACKEND_ADDRESSES.length, 0, 255),
   };
   hashSeed.end();
   fields.end();

@@ -110,10 +110,10 @@ describe('the format', () => {
       'expected a list',
     ],
     [
-      'a weight of zero',
-      swap(/"weights":\[\d+/, '"weights":[0'),
+      'a weight below zero',
+      swap(/"weights":\[\d+/, '"weights":[-1'),
       'initial.weights[0]',
-      'expected an integer from 1 to 255',
+      'expected an integer from 0 to 255',
     ],
     [
       'a policy nobody has',
