@@ -20,7 +20,7 @@ const root = join(import.meta.dirname, '../..');
 const files = trackedFiles(root);
 
 /** Measured at 129 kB with comments; a jump past this deserves a look at what came in. */
-const CORE_BYTES_MAX = 160_000;
+const CORE_BYTES_MAX = 260_000;
 
 const checkLinks = linkRule((path) => existsSync(join(root, path)));
 
