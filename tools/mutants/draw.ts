@@ -49,14 +49,20 @@ function candidatesIn(file: ExecutedFile, seed: string): Candidate[] {
 
 function toMutant({ path, text }: ExecutedFile, site: Site, digits: string): Mutant {
   const { start, end } = uniqueAround(text, site);
-  const before = text.slice(site.start, site.end).replaceAll(/\s+/g, ' ');
+  const search = text.slice(start, end);
+  const replace = text.slice(start, site.start) + site.replacement + text.slice(site.end, end);
   return {
     id: `drawn-${path.slice(path.lastIndexOf('/') + 1, -'.ts'.length)}-${digits}`,
     file: path,
-    search: text.slice(start, end),
-    replace: text.slice(start, site.start) + site.replacement + text.slice(site.end, end),
-    announces: `${site.operator}: \`${before}\` becomes \`${site.replacement}\` in \`${lineAround(text, site)}\``,
+    search,
+    replace,
+    announces: `${site.operator}: \`${plain(search)}\` becomes \`${plain(replace)}\``,
   };
+}
+
+/** On one line. */
+function plain(text: string): string {
+  return text.trim().replaceAll(/\s+/g, ' ');
 }
 
 /** The site with as many whole lines around it as it takes to stand there once. */
