@@ -5,7 +5,7 @@
 import type { CloseReason, DropReason, MetricEvent } from '../../core/contract.ts';
 import type { DrawnCluster, Payload } from './actions.ts';
 import type { Prediction, SelectionModel } from './model-selection.ts';
-import { isIpv6 } from './pools.ts';
+import { hostOf, subnetOf } from './pools.ts';
 
 /** An expected output, by pool places instead of addresses. */
 export type Expected =
@@ -209,15 +209,14 @@ export class ShadowModel {
     if (earliest !== undefined) this.expected.push({ kind: 'ArmTimer', at: earliest });
   }
 
-  /** The four ports of one address are neighbours in the pool; all addresses of one family are in one subnet. */
   private atSourceLimit(source: number): boolean {
     const { cluster, perIp, perSubnet } = this.config;
     let ofAddress = 0;
     let ofSubnet = 0;
     for (const flow of this.flows) {
       if (flow?.config.cluster !== cluster) continue;
-      if (isIpv6(flow.source) === isIpv6(source)) ofSubnet += 1;
-      if (flow.source >> 2 === source >> 2) ofAddress += 1;
+      if (subnetOf(flow.source) === subnetOf(source)) ofSubnet += 1;
+      if (hostOf(flow.source) === hostOf(source)) ofAddress += 1;
     }
     return (perIp !== 0 && ofAddress >= perIp) || (perSubnet !== 0 && ofSubnet >= perSubnet);
   }
