@@ -16,6 +16,8 @@ process.on('uncaughtException', (error) => {
   process.stderr.write(`${error.stack ?? String(error)}\n`);
   process.exit(error instanceof AssertionError ? EXIT_BUG : 1);
 });
+// Else node opens its debugger port, where whoever is on this machine may run code in this process.
+process.on('SIGUSR1', () => undefined);
 await program().parseAsync();
 
 function program(): Command {
