@@ -5,7 +5,7 @@ import { loadConfig } from '../config/load.ts';
 import { createLog, type Log } from '../log.ts';
 import { Proxy } from '../proxy.ts';
 import { stopOnSignals } from '../signals.ts';
-import { formatProblems } from './check.ts';
+import { formatProblems, printable } from './check.ts';
 
 /** Exit codes: 0 stopped as asked, 1 could not listen, 2 the configuration has errors. */
 export async function runFile(file: string): Promise<number> {
@@ -13,7 +13,7 @@ export async function runFile(file: string): Promise<number> {
   const { config, settings, problems } = loadConfig(file, readEnvironment());
   process.stderr.write(formatProblems(problems, { colour }));
   if (config === undefined || settings === undefined) {
-    process.stderr.write(`${file}: nothing was started\n`);
+    process.stderr.write(`${printable(file)}: nothing was started\n`);
     return 2;
   }
   return runConfig(config, createLog(settings.logLevel));

@@ -3,6 +3,7 @@
  * (spec §7.2), each with the path it came from. Tables of other protocols are named in one notice and left out.
  */
 import { formatAddress, parseAddress, unmap } from '../../core/address.ts';
+import { LISTENERS_MAX } from '../../core/brand.ts';
 import { describe, reportIssues } from './issues.ts';
 import type { Path, Report } from './problem.ts';
 import { FOREIGN_CLUSTER_KEYS, FOREIGN_LISTENER_KEYS } from './sozu-keys.ts';
@@ -33,6 +34,10 @@ export type Table = Readonly<Record<string, unknown>>;
 /** Reads what concerns UDP and reports what is wrong with it. What is broken is left out of the draft. */
 export function readDraft(document: Table, report: Report): Draft {
   const sockets = readListeners(document['listeners'], report);
+  if (sockets.udp.size > LISTENERS_MAX) {
+    const problem = `${sockets.udp.size} UDP listeners are more than the ${LISTENERS_MAX} of a process`;
+    report.error(['listeners'], problem, 'spread them over several processes');
+  }
   const clusters = readClusters(document['clusters'], sockets, report);
   return { listeners: [...sockets.udp.values()].filter((one) => one !== undefined), clusters };
 }

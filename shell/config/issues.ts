@@ -43,7 +43,8 @@ export function suggestKey(key: string): string | undefined {
 export function describe(value: unknown): string {
   if (Array.isArray(value)) return 'an array';
   if (typeof value === 'object' && value !== null) return 'a table';
-  const text = JSON.stringify(value) ?? 'nothing';
+  // JSON has no word for nan and inf.
+  const text = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? 'nothing');
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }
 
