@@ -1,10 +1,12 @@
 /**
- * Whole-state checks of a flow machine: invariants I1 to I13 of spec §2.14 as far as one state can show them (I9 and I10 are
- * asserted where they happen, I11 and I12 by the shadow model). It recounts everything and trusts no counter. The simulator
- * runs it after every call, so it works in scratch arrays and builds nothing until something is wrong.
+ * Whole-state checks of a flow machine: invariants I1 to I3, I5 to I8 and I13 of spec §2.14. I4 holds by structure (a closing
+ * flow has no slot), I9 is asserted in the manager, I10 to I12 compare states and are left to the shadow models. It recounts
+ * everything and trusts no counter. The simulator runs it after every call, so it builds nothing until something is wrong.
  */
 import { formatAddress } from './address.ts';
+import { present } from './assert.ts';
 import type { ClusterConfig } from './contract.ts';
+import type { FlowTable } from './flow-table.ts';
 import { teardownReason } from './flow.ts';
 import type { UdpManager } from './manager.ts';
 import type { Instant } from './time.ts';
@@ -114,17 +116,19 @@ export class Verifier {
   /** I13: per-source counters equal a recount over the live flows. */
   private checkSources(manager: UdpManager, broken: string[]): void {
     const { sources, table } = manager;
-    this.groupSources(manager, false);
+    this.groupSources(table, false);
     const addresses = this.firsts.length;
-    for (const [index, slot] of this.firsts.entries()) {
-      const counted = sources.flowsOfAddress(configOf(manager, slot), table.clientOf(slot));
+    for (const [index, place] of this.firsts.entries()) {
+      const slot = this.slotAt(place);
+      const counted = sources.flowsOfAddress(this.configAt(place), table.clientOf(slot));
       if (counted === this.counts[index]) continue;
       broken.push(`I13: the count of ${nameOf(manager, slot)} is not ${this.counts[index]}`);
     }
-    this.groupSources(manager, true);
+    this.groupSources(table, true);
     const subnets = this.firsts.length;
-    for (const [index, slot] of this.firsts.entries()) {
-      const counted = sources.flowsOfSubnet(configOf(manager, slot), table.clientOf(slot));
+    for (const [index, place] of this.firsts.entries()) {
+      const slot = this.slotAt(place);
+      const counted = sources.flowsOfSubnet(this.configAt(place), table.clientOf(slot));
       if (counted === this.counts[index]) continue;
       const name = nameOf(manager, slot);
       broken.push(`I13: the count of the subnet of ${name} is not ${this.counts[index]}`);
@@ -141,21 +145,34 @@ export class Verifier {
     for (const value of this.values) this.count(this.firsts.indexOf(value), value);
   }
 
-  /** Groups live flows of one address, or of one subnet. */
-  private groupSources(manager: UdpManager, bySubnet: boolean): void {
+  /** Groups the places of live flows that are of one address, or of one subnet. */
+  private groupSources(table: FlowTable, bySubnet: boolean): void {
     const firsts: number[] = [];
     this.firsts = firsts;
     this.counts = [];
-    for (const slot of this.live) {
-      const bits = bySubnet ? prefixOf(manager, slot) : 128;
+    for (let place = 0; place < this.live.length; place += 1) {
+      const slot = this.slotAt(place);
+      const config = this.configAt(place);
+      const bits = bySubnet ? prefixOf(table, slot, config) : 128;
       let index = 0;
       for (; index < firsts.length; index += 1) {
-        const first = firsts[index] ?? slot;
-        if (bySubnet && prefixOf(manager, first) !== bits) continue;
-        if (sameSource(manager, first, slot, bits)) break;
+        const first = firsts[index] ?? place;
+        const other = this.configAt(first);
+        const firstSlot = this.slotAt(first);
+        if (config.cluster !== other.cluster) continue;
+        if (bySubnet && prefixOf(table, firstSlot, other) !== bits) continue;
+        if (sharesPrefix(table, firstSlot, slot, bits)) break;
       }
-      this.count(index < firsts.length ? index : -1, slot);
+      this.count(index < firsts.length ? index : -1, place);
     }
+  }
+
+  private slotAt(place: number): number {
+    return present(this.live[place], 'a place among the live flows');
+  }
+
+  private configAt(place: number): ClusterConfig {
+    return present(this.configs[place], 'a place among the live flows');
   }
 
   private count(index: number, first: number): void {
@@ -174,13 +191,10 @@ interface Counted {
   usersOf(number: number): number;
 }
 
-/** The zone does not matter: limits count an address once, whatever link it came by. */
-function sameSource(manager: UdpManager, one: number, other: number, bits: number): boolean {
-  const { table } = manager;
+/** Counts equal leading bits, sharing nothing with the masks it checks. A zone is no part of an address. */
+function sharesPrefix(table: FlowTable, one: number, other: number, bits: number): boolean {
   const family = table.wordOf(one, 'endpoint') >>> 16;
   if (family !== table.wordOf(other, 'endpoint') >>> 16) return false;
-  if (configOf(manager, one).cluster !== configOf(manager, other).cluster) return false;
-  // Counts equal leading bits: nothing shared with the masks it checks.
   const a = Math.clz32(table.wordOf(one, 'a') ^ table.wordOf(other, 'a'));
   if (a < Math.min(bits, 32)) return false;
   if (family === 4) return true;
@@ -192,13 +206,9 @@ function sameSource(manager: UdpManager, one: number, other: number, bits: numbe
   );
 }
 
-function prefixOf(manager: UdpManager, slot: number): number {
-  const { subnetPrefixIpv4, subnetPrefixIpv6 } = configOf(manager, slot);
-  return manager.table.wordOf(slot, 'endpoint') >>> 16 === 4 ? subnetPrefixIpv4 : subnetPrefixIpv6;
-}
-
-function configOf(manager: UdpManager, slot: number): ClusterConfig {
-  return manager.configs.get(manager.table.configOf(slot));
+function prefixOf(table: FlowTable, slot: number, config: ClusterConfig): number {
+  const isIpv4 = table.wordOf(slot, 'endpoint') >>> 16 === 4;
+  return isIpv4 ? config.subnetPrefixIpv4 : config.subnetPrefixIpv6;
 }
 
 function nameOf(manager: UdpManager, slot: number): string {

@@ -7,7 +7,7 @@ const LOOPBACK = 0x7f000001;
 const LINK_LOCAL = 0xfe800000;
 
 /** The pool of spec §11.1 is the first half: few enough to meet again and again. */
-export const IPV4_SOURCES = 32;
+const IPV4_SOURCES = 32;
 
 /** 10.0.0.0 to 10.0.0.7, then eight hosts on IPv6, each with ports 9000 to 9003. */
 export const SOURCES: readonly Address[] = Array.from({ length: 2 * IPV4_SOURCES }, (_, index) => {
