@@ -70,7 +70,8 @@ function openLaws(make: MakeWorld): void {
     expect(bench.world.socketCount()).toBe(0);
   });
 
-  test('keeps IPv4 off an IPv6 wildcard when told to, and only then', () => {
+  test('keeps IPv4 off an IPv6 wildcard when told to, and only then', (context) => {
+    bench.world.need(context, 'IPv6');
     const { port } = bench.listen(FRONT, ipv4(0, 0));
     const twin = ipv6([0, 0, 0, 0], port);
     expect(bench.tryListen(OTHER_FRONT, twin, false)).toBe('EADDRINUSE');
@@ -86,7 +87,8 @@ function openLaws(make: MakeWorld): void {
     expect(bench.log).toEqual([]);
   });
 
-  test('names EMFILE when there is no descriptor left, and works on when there is', async () => {
+  test('names EMFILE when there is no descriptor left, and works on when there is', async (context) => {
+    bench.world.need(context, 'descriptor limits');
     const backend = bench.world.peer(LOCAL);
     let opened: Opened[] = [];
     await bench.world.withoutDescriptors(() => {
@@ -215,7 +217,8 @@ function addressLaws(make: MakeWorld): void {
     ['IPv4', LOCAL],
     ['IPv6', LOCAL_IPV6],
   ] as const) {
-    test(`answers the ${family} client that asked, from the address it asked`, async () => {
+    test(`answers the ${family} client that asked, from the address it asked`, async (context) => {
+      if (family === 'IPv6') bench.world.need(context, 'IPv6');
       const front = bench.listen(FRONT, at);
       const clients = [bench.world.peer(at), bench.world.peer(at)];
       for (const [n, client] of clients.entries()) client.send(front, bytes(n + 1));
@@ -231,7 +234,8 @@ function addressLaws(make: MakeWorld): void {
     });
   }
 
-  test('sees IPv4 clients of a dual-stack listener as IPv4, and answers them', async () => {
+  test('sees IPv4 clients of a dual-stack listener as IPv4, and answers them', async (context) => {
+    bench.world.need(context, 'IPv6');
     const { port } = bench.listen(FRONT, ipv6([0, 0, 0, 0], 0));
     const old = bench.world.peer(LOCAL);
     const young = bench.world.peer(LOCAL_IPV6);
@@ -251,7 +255,8 @@ function addressLaws(make: MakeWorld): void {
     expect((await bench.receive(young)).payload).toEqual(bytes(66));
   });
 
-  test('reaches IPv6 backends', async () => {
+  test('reaches IPv6 backends', async (context) => {
+    bench.world.need(context, 'IPv6');
     const backend = bench.world.peer(LOCAL_IPV6);
     bench.connect(UPSTREAM, backend.address);
     await bench.forward(bytes(6));
