@@ -243,8 +243,7 @@ function addressLaws(make: MakeWorld): void {
     young.send({ ...LOCAL_IPV6, port }, bytes(6));
     await bench.hear('client', 2);
     const sources = bench.of('client').map(({ src }) => src);
-    expect(sources).toContainEqual(old.address);
-    expect(sources).toContainEqual(young.address);
+    expect(sources).toEqual(expect.arrayContaining([old.address, young.address]));
     await bench.turn((ports) => {
       ports.sendToClient(FRONT, old.address, undefined, bytes(44));
       ports.sendToClient(FRONT, toIpv6(old.address), undefined, bytes(45));
@@ -261,9 +260,8 @@ function addressLaws(make: MakeWorld): void {
     bench.connect(UPSTREAM, backend.address);
     await bench.forward(bytes(6));
     backend.send((await bench.receive(backend)).from, bytes(7));
-    expect(await bench.hear('backend', 1)).toEqual([
-      { kind: 'backend', socket: UPSTREAM, payload: bytes(7) },
-    ]);
+    const answer = { socket: UPSTREAM, payload: bytes(7) };
+    expect(await bench.hear('backend', 1)).toMatchObject([answer]);
   });
 
   test('answers from the local address of the arrival, if its capabilities say that it has it', async () => {
@@ -286,8 +284,7 @@ function failureLaws(make: MakeWorld): void {
   test('tells of a refusal, keeps the socket, and loses nothing once the backend is up', async () => {
     const { backend } = bench.pair();
     backend.close();
-    const failures = await bench.forward(bytes(1));
-    expect(failures).toEqual([]);
+    expect(await bench.forward(bytes(1))).toEqual([]);
     expect(await bench.hear('refused', 1)).toEqual([{ kind: 'refused', socket: UPSTREAM }]);
     backend.reopen();
     await bench.forward(bytes(2));
