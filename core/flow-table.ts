@@ -166,11 +166,13 @@ export class FlowTable {
       scratch[KEY_WORDS + word] = this.locals[slot * LOCAL_STRIDE + word]!;
     }
     const hash = this.hashOfScratch();
-    for (let bucket = hash & this.mask; ; bucket = (bucket + 1) & this.mask) {
-      const entry = this.index[2 * bucket]!;
-      if (entry === 0) return undefined;
-      if (this.index[2 * bucket + 1] === hash && this.sharesKey(entry - 1, slot)) return entry - 1;
+    let bucket = hash & this.mask;
+    while (this.index[2 * bucket] !== 0) {
+      const found = this.index[2 * bucket]! - 1;
+      if (this.index[2 * bucket + 1] === hash && this.sharesKey(found, slot)) return found;
+      bucket = (bucket + 1) & this.mask;
     }
+    return undefined;
   }
 
   clientOf(slot: number): Address {
