@@ -48,6 +48,10 @@ export class Clusters {
     return this.counting;
   }
 
+  get all(): readonly Cluster[] {
+    return this.list;
+  }
+
   at(number: number): Cluster {
     return present(this.list[number], 'clusters keep their numbers');
   }

@@ -17,25 +17,16 @@ import { Clusters } from './clusters.ts';
 import type { ClusterSettings, ListenerConfig } from './config.ts';
 import type { Backend, Output } from './contract.ts';
 import type { GeneratedDirective, Report } from './directives.ts';
-import type { Hash64 } from './hash.ts';
-import type { TableSeed } from './keyed-hash.ts';
 import { UdpManager } from './manager.ts';
 import { foldOutput, newCounters, type ListenerCounters } from './metrics.ts';
+import { LoopGuard } from './loop-guard.ts';
 import { OutputQueue } from './output-queue.ts';
-import type { PlaneInput, PlaneOutput, Wake } from './plane-contract.ts';
+import type { PlaneInput, PlaneOptions, PlaneOutput, Wake } from './plane-contract.ts';
 import type { Errno, SendFailed } from './ports.ts';
 import { createRandom } from './random.ts';
 import { Registry } from './registry.ts';
 import type { Instant } from './time.ts';
 import { UpstreamTable } from './upstream-table.ts';
-
-export interface PlaneOptions {
-  readonly placementSeed: Hash64;
-  /** Secret; see keyed-hash.ts. */
-  readonly tableSeed: TableSeed;
-  /** For RANDOM and POWER_OF_TWO. */
-  readonly randomSeed: Hash64;
-}
 
 interface Listener {
   readonly id: ListenerId;
@@ -59,6 +50,7 @@ export class DataPlane {
   private readonly options: PlaneOptions;
   private readonly listeners: (Listener | undefined)[] = [];
   private readonly clusters: Clusters;
+  private readonly loops: LoopGuard;
   private readonly upstreams = new UpstreamTable(0);
   private readonly backends = new Registry<Backend>();
   private readonly outputs = new OutputQueue<PlaneOutput>();
@@ -68,6 +60,7 @@ export class DataPlane {
 
   constructor(options: PlaneOptions) {
     this.options = options;
+    this.loops = new LoopGuard(options.hosts ?? [], options.tableSeed);
     this.clusters = new Clusters(options.placementSeed, createRandom(options.randomSeed));
   }
 
@@ -151,6 +144,11 @@ export class DataPlane {
   ): void {
     const listener = this.listenerAt(id);
     listener.counters.clientReceived += 1;
+    if (this.loops.refuses(src, local, this.clusters.of(listener.config))) {
+      listener.counters.droppedInvalid += 1;
+      listener.counters.loopsRefused += 1;
+      return;
+    }
     listener.manager.handleInput(
       {
         kind: 'ClientDatagram',
@@ -243,6 +241,7 @@ export class DataPlane {
 
   private setCluster(settings: ClusterSettings, now: Instant): void {
     this.clusters.set(settings);
+    this.learnAddresses();
     for (const listener of this.listeners) {
       if (listener === undefined || listener.config.cluster !== settings.cluster) continue;
       const config = this.clusters.configFor(listener.config);
@@ -270,6 +269,7 @@ export class DataPlane {
       sentToBackends: 0,
       sentToClients: 0,
     };
+    this.learnAddresses();
     this.upstreams.grow(this.listeners.reduce((sum, one) => sum + (one?.config.maxFlows ?? 0), 0));
     this.outputs.push({
       kind: 'OpenListener',
@@ -277,6 +277,11 @@ export class DataPlane {
       address: config.address,
       ipv6Only: config.ipv6Only,
     });
+  }
+
+  private learnAddresses(): void {
+    const listeners = this.listeners.flatMap((listener) => listener?.config ?? []);
+    this.loops.learn(listeners, this.clusters.all);
   }
 
   private beginDrain(stopping: Stopping, now: Instant): void {

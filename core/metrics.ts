@@ -22,6 +22,7 @@ export interface ListenerCounters {
   upstreamOpenFailed: number;
   upstreamRefused: number;
   sendFailedLate: number;
+  loopsRefused: number;
   droppedInvalid: number;
   droppedTruncated: number;
   droppedNoBackend: number;
@@ -55,6 +56,11 @@ export const CATALOGUE: Readonly<Record<keyof ListenerCounters, MetricDescriptio
   upstreamOpenFailed: ours('udp.upstream.open_failed', 'events', 'upstream sockets not opened'),
   upstreamRefused: ours('udp.upstream.refused', 'events', 'refusals (ICMP) seen from backends'),
   sendFailedLate: ours('udp.send.failed_late', 'datagrams', 'lost after the kernel took them'),
+  loopsRefused: ours(
+    'udp.datagrams.loops',
+    'datagrams',
+    'from ourselves or a backend; Invalid too',
+  ),
   droppedInvalid: sozu('udp.datagrams.dropped.invalid', 'datagrams', 'empty, or unanswerable'),
   droppedTruncated: sozu('udp.datagrams.dropped.truncated', 'datagrams', 'over the size limit'),
   droppedNoBackend: sozu('udp.datagrams.dropped.no_backend', 'datagrams', 'nowhere to go'),
@@ -81,6 +87,7 @@ export function newCounters(): ListenerCounters {
     upstreamOpenFailed: 0,
     upstreamRefused: 0,
     sendFailedLate: 0,
+    loopsRefused: 0,
     droppedInvalid: 0,
     droppedTruncated: 0,
     droppedNoBackend: 0,

@@ -1,12 +1,15 @@
 /** The production proxy: a data plane, the pump and a driver, with the logs of what the data plane reports. */
 import { randomBytes } from 'node:crypto';
+import { networkInterfaces } from 'node:os';
 import {
   after,
   DataPlane,
   formatAddress,
   initialDirectives,
+  parseIp,
   PLACEMENT_SEED,
   Pump,
+  type Address,
   type Config,
   type ListenerId,
   type ListenerCounters,
@@ -47,6 +50,7 @@ export class Proxy {
       placementSeed: PLACEMENT_SEED,
       tableSeed: { first: randomWord(), second: randomWord() },
       randomSeed: { high: randomWord(), low: randomWord() },
+      hosts: hostAddresses(),
     });
     this.pump = new Pump(this.plane, this.driver, (report) => this.onReport(report));
     this.driver.attach(this.pump);
@@ -108,6 +112,12 @@ export class Proxy {
     if (suppressed === undefined) return;
     this.log.warn({ errno, suppressed }, 'an upstream socket could not be opened; flow refused');
   }
+}
+
+/** This machine's addresses as they are at the start. */
+function hostAddresses(): Address[] {
+  const interfaces = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  return interfaces.flatMap(({ address }) => parseIp(address.replace(/%.*$/, ''), 0) ?? []);
 }
 
 function randomWord(): number {

@@ -121,11 +121,10 @@ export class PlaneBench {
     randomSeed: { high: 3, low: 4 },
   });
   readonly pump: Pump = new Pump(this.plane, this.ports, (report) => this.reports.push(report));
-  private readonly listeners: number;
+  private readonly listeners: ListenerId[] = [];
 
   /** Opens everything, unless `listenerResult` says that the listeners do not open. */
   constructor(config: Config, listenerResult?: Errno) {
-    this.listeners = config.listeners.length;
     this.ports.listenerResult = listenerResult;
     this.turn(() => initialDirectives(config).forEach((directive) => this.direct(directive)));
   }
@@ -150,6 +149,7 @@ export class PlaneBench {
   }
 
   direct(directive: Directive): void {
+    if (directive.kind === 'AddListener') this.listeners.push(directive.listener);
     this.pump.direct({ generation: 1, directive });
   }
 
@@ -181,8 +181,8 @@ export class PlaneBench {
   private check(): void {
     let flows = 0;
     let taken = 0;
-    for (let at = 0; at < this.listeners; at += 1) {
-      const manager = present(this.plane.managerOf(listenerId(at)), 'the listener exists');
+    for (const at of this.listeners) {
+      const manager = present(this.plane.managerOf(at), 'the listener exists');
       checkInvariants(manager);
       flows += manager.flowCount;
       const counters = this.counters(at);
@@ -217,6 +217,7 @@ export function clusterSettings(more: Partial<ClusterSettings> = {}): ClusterSet
     cluster: 'c',
     loadBalancing: 'ROUND_ROBIN',
     loadMetric: 'CONNECTIONS',
+    allowBackendAsClient: false,
     backends: backendsOf(1, 2),
     ...more,
   };

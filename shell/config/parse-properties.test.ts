@@ -114,6 +114,7 @@ function configs(): fc.Arbitrary<Config> {
       'HRW',
       'MAGLEV',
     ),
+    allowBackendAsClient: fc.boolean(),
     loadMetric: fc.constantFrom('CONNECTIONS', 'REQUESTS', 'CONNECTION_TIME'),
     backends: fc.array(backend, { maxLength: 4 }),
   });
@@ -188,6 +189,7 @@ function write(config: Config): string {
             proxy_protocol_every_datagram: one.proxyProtocolEveryDatagram,
             subnet_prefix_ipv4: one.subnetPrefixIpv4,
             subnet_prefix_ipv6: one.subnetPrefixIpv6,
+            allow_backend_as_client: one.allowBackendAsClient,
           },
         },
       ]),

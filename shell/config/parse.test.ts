@@ -38,6 +38,7 @@ test('the Sōzu file of spec §7.1 loads unchanged, without an error', () => {
         maxFlowsPerSubnet: 0,
         subnetPrefixIpv4: 24,
         subnetPrefixIpv6: 64,
+        allowBackendAsClient: false,
         loadBalancing: 'HRW',
         loadMetric: 'CONNECTIONS',
         backends: [
@@ -113,6 +114,7 @@ test('every key of ours and of the cluster limits reaches the Config', () => {
     maxFlowsPerSubnet: 8,
     subnetPrefixIpv4: 16,
     subnetPrefixIpv6: 48,
+    allowBackendAsClient: false,
   });
 });
 

@@ -58,6 +58,7 @@ export interface UdpTable {
   readonly requests: number;
   readonly send_proxy_protocol: boolean;
   readonly proxy_protocol_every_datagram: boolean;
+  readonly allow_backend_as_client: boolean;
   readonly subnet_prefix_ipv4: number;
   readonly subnet_prefix_ipv6: number;
   readonly health?: HealthTable | undefined;
@@ -199,6 +200,10 @@ const udpShape = {
     z.boolean().default(false),
     'The header on every datagram, as the PROXY protocol text and every DNS server want it; ' +
       '`false`: on the first of a flow only.',
+  ),
+  allow_backend_as_client: ours(
+    z.boolean().default(false),
+    'Serve a client whose address is a backend’s. Otherwise its datagrams are Invalid: they could circle.',
   ),
   subnet_prefix_ipv4: ours(
     z.int().min(0).max(32).default(LIMITS.subnetPrefixIpv4),
