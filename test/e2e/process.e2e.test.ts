@@ -14,7 +14,7 @@ test('an assertion that fails while the proxy runs ends it with exit code 70, an
   const build = plantedBuild([
     { file: 'core/manager.js', search: head, replace: `${head} assert(false, 'planted');` },
   ]);
-  onTestFinished(build.dispose);
+  onTestFinished(() => build.dispose());
   const port = await freePort();
   const setup = toml({ listen: `127.0.0.1:${port}`, backends: ['127.0.0.1:9'] });
   const main = join(build.dist, 'shell/main.js');
