@@ -68,9 +68,11 @@ function refusesWithAPlace(input: string | Uint8Array): void {
 function saysWhere({ config, problems }: ReturnType<typeof parseConfig>): void {
   const failed = problems.some(({ severity }) => severity === 'error');
   expect(config === undefined).toBe(failed);
-  for (const { path, line, problem } of problems) {
+  for (const { severity, path, line, problem, fix } of problems) {
     expect(path !== '' || line !== undefined).toBe(true);
     expect(problem).not.toBe('');
+    // A file that is no TOML has no obvious remedy; every other error has one.
+    if (severity === 'error' && path !== '(file)') expect(fix, problem).toBeDefined();
   }
 }
 

@@ -4,7 +4,7 @@
  * together with the others is parse.ts's business.
  */
 import * as z from 'zod';
-import { parseAddress, type Address } from '../../core/address.ts';
+import { parseAddress, parseIp, type Address } from '../../core/address.ts';
 import { LIMITS, type LoadBalancing, type LoadMetric } from '../../core/config.ts';
 import { FOREIGN_CLUSTER_KEYS, FOREIGN_LISTENER_KEYS } from './sozu-keys.ts';
 
@@ -336,6 +336,13 @@ function explainAddress(text: string): { message: string; params: { fix: string 
       params: { fix: 'use 1 to 65535' },
     };
   }
+  const zone = zoneOf(host);
+  if (zone !== undefined) {
+    return {
+      message: `the zone ${JSON.stringify(zone.name)} in ${shown} is not a number`,
+      params: { fix: `write the index that \`ip link\` shows: [${zone.ip}%2]:${port}` },
+    };
+  }
   if (/^[A-Za-z0-9.-]*[A-Za-z][A-Za-z0-9.-]*$/.test(port === '' ? text : host)) {
     return {
       message: `${shown} is a host name, and names are not looked up`,
@@ -346,4 +353,10 @@ function explainAddress(text: string): { message: string; params: { fix: string 
     message: `${shown} is not an address and a port`,
     params: { fix: 'write ip:port, such as 10.0.0.10:53 or [2001:db8::1]:53' },
   };
+}
+
+/** What stands before and after the `%` of an IPv6 address in brackets. */
+function zoneOf(host: string): { readonly ip: string; readonly name: string } | undefined {
+  const [, ip = '', name = ''] = /^\[([^%]*)%(.{1,40})/s.exec(host.replace(/\]$/, '')) ?? [];
+  return name !== '' && parseIp(ip, 0)?.family === 6 ? { ip, name } : undefined;
 }
