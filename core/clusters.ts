@@ -78,6 +78,7 @@ export class Clusters {
       backTimeout,
       sendProxyProtocol: settings.sendProxyProtocol,
       proxyProtocolEveryDatagram: settings.proxyProtocolEveryDatagram,
+      rejectClientHeader: settings.rejectClientHeader,
       maxFlowsPerIp: settings.maxFlowsPerIp,
       maxFlowsPerSubnet: settings.maxFlowsPerSubnet,
       subnetPrefixIpv4: settings.subnetPrefixIpv4,

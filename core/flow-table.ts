@@ -267,7 +267,7 @@ export class FlowTable {
     return keyedHash(this.seed, this.scratch, words);
   }
 
-  /** Whether two slots hold one key. */
+  /** Whether two slots hold one key. For whole-state checks. */
   private sharesKey(one: number, other: number): boolean {
     for (let word = 0; word < KEY_WORDS; word += 1) {
       if (this.records[one * STRIDE + word] !== this.records[other * STRIDE + word]) return false;

@@ -23,6 +23,7 @@ export interface ListenerCounters {
   upstreamRefused: number;
   sendFailedLate: number;
   loopsRefused: number;
+  headersRefused: number;
   droppedInvalid: number;
   droppedTruncated: number;
   droppedNoBackend: number;
@@ -61,6 +62,11 @@ export const CATALOGUE: Readonly<Record<keyof ListenerCounters, MetricDescriptio
     'datagrams',
     'from ourselves or a backend; Invalid too',
   ),
+  headersRefused: ours(
+    'udp.datagrams.headers',
+    'datagrams',
+    'with a PROXY header of their own; Invalid too',
+  ),
   droppedInvalid: sozu('udp.datagrams.dropped.invalid', 'datagrams', 'empty, or unanswerable'),
   droppedTruncated: sozu('udp.datagrams.dropped.truncated', 'datagrams', 'over the size limit'),
   droppedNoBackend: sozu('udp.datagrams.dropped.no_backend', 'datagrams', 'nowhere to go'),
@@ -88,6 +94,7 @@ export function newCounters(): ListenerCounters {
     upstreamRefused: 0,
     sendFailedLate: 0,
     loopsRefused: 0,
+    headersRefused: 0,
     droppedInvalid: 0,
     droppedTruncated: 0,
     droppedNoBackend: 0,
@@ -146,6 +153,9 @@ function foldMetric(counters: ListenerCounters, event: MetricEvent): void {
       break;
     case 'FlowShed':
       counters.flowsShed += 1;
+      break;
+    case 'HeaderRefused':
+      counters.headersRefused += 1;
       break;
     case 'FlowShedSourceLimit':
       counters.flowsShedSourceLimit += 1;

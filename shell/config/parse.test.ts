@@ -38,6 +38,7 @@ test('the Sōzu file of spec §7.1 loads unchanged, without an error', () => {
         maxFlowsPerSubnet: 0,
         subnetPrefixIpv4: 24,
         subnetPrefixIpv6: 64,
+        rejectClientHeader: true,
         allowBackendAsClient: false,
         loadBalancing: 'HRW',
         loadMetric: 'CONNECTIONS',
@@ -114,6 +115,7 @@ test('every key of ours and of the cluster limits reaches the Config', () => {
     maxFlowsPerSubnet: 8,
     subnetPrefixIpv4: 16,
     subnetPrefixIpv6: 48,
+    rejectClientHeader: true,
     allowBackendAsClient: false,
   });
 });

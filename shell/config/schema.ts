@@ -58,6 +58,7 @@ export interface UdpTable {
   readonly requests: number;
   readonly send_proxy_protocol: boolean;
   readonly proxy_protocol_every_datagram: boolean;
+  readonly reject_client_header: boolean;
   readonly allow_backend_as_client: boolean;
   readonly subnet_prefix_ipv4: number;
   readonly subnet_prefix_ipv6: number;
@@ -200,6 +201,10 @@ const udpShape = {
     z.boolean().default(false),
     'The header on every datagram, as the PROXY protocol text and every DNS server want it; ' +
       '`false`: on the first of a flow only.',
+  ),
+  reject_client_header: ours(
+    z.boolean().default(true),
+    'Where only the first datagram carries a header: refuse a later one of the client that begins like a header.',
   ),
   allow_backend_as_client: ours(
     z.boolean().default(false),

@@ -28,6 +28,7 @@ const WORDS = [
   'RequestsReached',
   'Drain',
   'Aborted',
+  'HeaderRefused',
 ] as const;
 
 const NUMBERS = new Map<string, number>(WORDS.map((word, index) => [word, index + 1]));

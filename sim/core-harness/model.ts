@@ -3,7 +3,7 @@
  * whole output sequence of each input; nothing of the core's cleverness is in it to share a bug with.
  */
 import type { CloseReason, DropReason, MetricEvent } from '../../core/contract.ts';
-import type { DrawnCluster, Payload } from './actions.ts';
+import { HEADER_FILL, SIGNATURE, type DrawnCluster, type Payload } from './actions.ts';
 import type { Prediction, SelectionModel } from './model-selection.ts';
 import { hostOf, subnetOf } from './pools.ts';
 
@@ -75,10 +75,7 @@ export class ShadowModel {
     if (this.config.cluster < 0) return this.drop('NoBackend');
     if (payload.length === 0) return this.drop('Invalid');
     const known = this.flowOf(source);
-    if (known >= 0) {
-      this.forward(known, payload, now);
-      return this.expected;
-    }
+    if (known >= 0) return this.onKnownClient(known, payload, now);
     if (this.draining) return this.drop('Shed');
     if (this.atSourceLimit(source)) return this.shed('FlowShedSourceLimit');
     if (this.flowCount >= this.cap) return this.shed('FlowShed');
@@ -86,6 +83,18 @@ export class ShadowModel {
     const { backend } = this.prediction;
     if (backend < 0) return this.drop('NoBackend');
     this.admit(source, backend, payload, now);
+    return this.expected;
+  }
+
+  /** Where only the first datagram has our header, a later one that begins like a header is refused. */
+  private onKnownClient(id: number, payload: Payload, now: number): Expected[] {
+    const config = this.flows[id]?.config;
+    const firstOnly = config?.sendProxyProtocol === true && !config.everyDatagram;
+    if (firstOnly && payload.fill === HEADER_FILL && payload.length >= SIGNATURE.length) {
+      this.metric('HeaderRefused', 0);
+      return this.drop('Invalid');
+    }
+    this.forward(id, payload, now);
     return this.expected;
   }
 

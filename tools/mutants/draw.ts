@@ -32,8 +32,10 @@ export function drawMutants(
 
 function candidatesIn(file: ExecutedFile, seed: string): Candidate[] {
   const { path, text } = file;
-  const runs = functionsOf(path, text).filter(({ start }) => file.functions.has(start));
-  const idle = functionsOf(path, text).filter(({ start }) => !file.functions.has(start));
+  const drawn = ({ start }: Range): boolean =>
+    file.functions.has(start) && !servesChecks(text, start);
+  const runs = functionsOf(path, text).filter(drawn);
+  const idle = functionsOf(path, text).filter((range) => !drawn(range));
   const seen = new Map<string, number>();
   return sitesIn(path, text)
     .filter((site) => innermost(site, runs) < innermost(site, idle))
@@ -45,6 +47,13 @@ function candidatesIn(file: ExecutedFile, seed: string): Candidate[] {
       const luck = createHash('sha256').update(`${seed} ${name} ${occurrence}`).digest('hex');
       return { luck, mutant: toMutant(file, site, luck.slice(0, 8)) };
     });
+}
+
+/** Whether the comment right before a function says that whole-state checks alone call it: a mutant there blinds the oracle. */
+function servesChecks(text: string, start: number): boolean {
+  const comment = text.slice(text.lastIndexOf('/**', start), start);
+  const [words, rest] = comment.split('*/');
+  return words !== undefined && /whole-state checks/i.test(words) && !/[;}]/.test(rest ?? ';');
 }
 
 function toMutant({ path, text }: ExecutedFile, site: Site, digits: string): Mutant {
