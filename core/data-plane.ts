@@ -86,11 +86,12 @@ export class DataPlane {
       case 'SendFailed':
         return this.onSendFailed(input.failure);
       case 'UpstreamWritable':
-        return this.onUpstreamWritable(input.socket);
+        return this.egress.upstreamWritable(this.ownerOf(input.socket), input.socket);
       case 'ListenerWritable':
         return this.egress.listenerWritable(this.listenerAt(input.listener), input.listener);
       case 'LateSendFailure':
-        return this.onLateSendFailure(input.listener);
+        this.listenerAt(input.listener).counters.sendFailedLate += 1;
+        return undefined;
       case 'Flushed':
         return this.onFlushed(now);
       case 'Directed':
@@ -172,7 +173,7 @@ export class DataPlane {
   }
 
   private onBackendArrived(socket: SocketId, payload: Uint8Array, now: Instant): void {
-    const listener = this.listenerAt(listenerOf(socket));
+    const listener = this.ownerOf(socket);
     listener.counters.backendReceived += 1;
     const slot = this.upstreams.slotOf(socket);
     if (slot === undefined) {
@@ -184,12 +185,12 @@ export class DataPlane {
   }
 
   private onRefused(socket: SocketId): void {
-    this.listenerAt(listenerOf(socket)).counters.upstreamRefused += 1;
+    this.ownerOf(socket).counters.upstreamRefused += 1;
   }
 
   /** The flow is aborted, unless it closed in the very drain that opened it (spec §6.7, T12). */
   private onOpenFailed(socket: SocketId, errno: Errno, unsent: number, now: Instant): void {
-    const listener = this.listenerAt(listenerOf(socket));
+    const listener = this.ownerOf(socket);
     listener.sentToBackends -= unsent;
     listener.counters.droppedUnknownFlow += unsent;
     listener.counters.upstreamOpenFailed += 1;
@@ -209,18 +210,11 @@ export class DataPlane {
   }
 
   private onSendFailed(failure: SendFailed): void {
-    const toBackend = failure.direction === 'to-backend';
-    const id = toBackend ? listenerOf(failure.socket) : failure.listener;
-    const isOpen = toBackend ? this.upstreams.slotOf(failure.socket) !== undefined : !this.stopped;
-    this.egress.failed(this.listenerAt(id), failure, isOpen);
-  }
-
-  private onUpstreamWritable(socket: SocketId): void {
-    this.egress.upstreamWritable(this.listenerAt(listenerOf(socket)), socket);
-  }
-
-  private onLateSendFailure(id: ListenerId): void {
-    this.listenerAt(id).counters.sendFailedLate += 1;
+    if (failure.direction === 'to-backend') {
+      const isOpen = this.upstreams.slotOf(failure.socket) !== undefined;
+      return this.egress.failed(this.ownerOf(failure.socket), failure, isOpen);
+    }
+    return this.egress.failed(this.listenerAt(failure.listener), failure, !this.stopped);
   }
 
   /** A drain is over once no flow is left and the last reply has gone. */
@@ -389,6 +383,10 @@ export class DataPlane {
 
   private listenerAt(id: ListenerId): Listener {
     return present(this.listeners[id], 'a listener is known before it speaks');
+  }
+
+  private ownerOf(socket: SocketId): Listener {
+    return this.listenerAt(listenerOf(socket));
   }
 
   private socketOf(listener: Listener, flow: FlowId): SocketId {
