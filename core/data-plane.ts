@@ -17,6 +17,7 @@ import { Clusters } from './clusters.ts';
 import type { ClusterSettings, ListenerConfig } from './config.ts';
 import type { Backend, Output } from './contract.ts';
 import type { GeneratedDirective, Report } from './directives.ts';
+import { Egress, type Tally } from './egress.ts';
 import { UdpManager } from './manager.ts';
 import { foldOutput, newCounters, type ListenerCounters } from './metrics.ts';
 import { LoopGuard } from './loop-guard.ts';
@@ -28,17 +29,13 @@ import { Registry } from './registry.ts';
 import type { Instant } from './time.ts';
 import { UpstreamTable } from './upstream-table.ts';
 
-interface Listener {
+interface Listener extends Tally {
   readonly id: ListenerId;
   readonly config: ListenerConfig;
   readonly generation: number;
   readonly manager: UdpManager;
-  readonly counters: ListenerCounters;
   /** Slot to socket id. */
   readonly sockets: Float64Array;
-  /** Handed to the driver in this turn and not failed so far. */
-  sentToBackends: number;
-  sentToClients: number;
 }
 
 interface Stopping {
@@ -54,6 +51,7 @@ export class DataPlane {
   private readonly upstreams = new UpstreamTable(0);
   private readonly backends = new Registry<Backend>();
   private readonly outputs = new OutputQueue<PlaneOutput>();
+  private readonly egress = new Egress(this.outputs);
   private serial = 0;
   private stopping: Stopping | undefined;
   private stopped = false;
@@ -80,10 +78,15 @@ export class DataPlane {
         return this.onListenerAnswer(input.listener, input.errno);
       case 'SendFailed':
         return this.onSendFailed(input.failure);
+      case 'UpstreamWritable':
+        return this.egress.upstreamWritable(this.ownerOf(input.socket), input.socket);
+      case 'ListenerWritable':
+        return this.egress.listenerWritable(this.listenerAt(input.listener), input.listener);
       case 'LateSendFailure':
-        return this.onLateSendFailure(input.listener);
+        this.listenerAt(input.listener).counters.sendFailedLate += 1;
+        return undefined;
       case 'Flushed':
-        return this.onFlushed();
+        return this.onFlushed(now);
       case 'Directed':
         return this.onDirective(input.message, now);
       default:
@@ -125,6 +128,11 @@ export class DataPlane {
     return this.upstreams.count;
   }
 
+  /** Datagrams that wait for a socket: received, and not accounted for by any counter yet. */
+  get waiting(): number {
+    return this.egress.waiting;
+  }
+
   /** The counters of a listener, for readers; undefined when there is no such listener. */
   countersOf(listener: ListenerId): Readonly<ListenerCounters> | undefined {
     return this.listeners[listener]?.counters;
@@ -163,7 +171,7 @@ export class DataPlane {
   }
 
   private onBackendArrived(socket: SocketId, payload: Uint8Array, now: Instant): void {
-    const listener = this.listenerAt(listenerOf(socket));
+    const listener = this.ownerOf(socket);
     listener.counters.backendReceived += 1;
     const slot = this.upstreams.slotOf(socket);
     if (slot === undefined) {
@@ -175,12 +183,12 @@ export class DataPlane {
   }
 
   private onRefused(socket: SocketId): void {
-    this.listenerAt(listenerOf(socket)).counters.upstreamRefused += 1;
+    this.ownerOf(socket).counters.upstreamRefused += 1;
   }
 
   /** The flow is aborted, unless it closed in the very drain that opened it (spec §6.7, T12). */
   private onOpenFailed(socket: SocketId, errno: Errno, unsent: number, now: Instant): void {
-    const listener = this.listenerAt(listenerOf(socket));
+    const listener = this.ownerOf(socket);
     listener.sentToBackends -= unsent;
     listener.counters.droppedUnknownFlow += unsent;
     listener.counters.upstreamOpenFailed += 1;
@@ -199,20 +207,17 @@ export class DataPlane {
     else this.report({ kind: 'ListenerFailed', ...about, errno });
   }
 
-  /** There is no egress queue yet: what the socket had no room for is dropped as if its queue were full. */
   private onSendFailed(failure: SendFailed): void {
-    const listener = this.listenerAt(failure.listener);
-    if (failure.direction === 'to-backend') listener.sentToBackends -= 1;
-    else listener.sentToClients -= 1;
-    if (failure.cause === 'blocked') listener.counters.droppedWqFull += 1;
-    else listener.counters.droppedSendError += 1;
+    if (failure.direction === 'to-backend') {
+      const isOpen = this.upstreams.slotOf(failure.socket) !== undefined;
+      return this.egress.failed(this.ownerOf(failure.socket), failure, isOpen);
+    }
+    return this.egress.failed(this.listenerAt(failure.listener), failure, !this.stopped);
   }
 
-  private onLateSendFailure(id: ListenerId): void {
-    this.listenerAt(id).counters.sendFailedLate += 1;
-  }
-
-  private onFlushed(): void {
+  /** A drain is over once no flow is left and the last reply has gone. */
+  private onFlushed(now: Instant): void {
+    this.egress.flushed();
     for (const listener of this.listeners) {
       if (listener === undefined) continue;
       listener.counters.forwarded += listener.sentToBackends;
@@ -220,6 +225,7 @@ export class DataPlane {
       listener.sentToBackends = 0;
       listener.sentToClients = 0;
     }
+    if (this.stopping !== undefined && this.flowCount + this.waiting === 0) this.stop(now);
   }
 
   private onDirective(message: GeneratedDirective, now: Instant): void {
@@ -287,7 +293,6 @@ export class DataPlane {
   private beginDrain(stopping: Stopping, now: Instant): void {
     this.stopping = stopping;
     this.stopAdmitting(now);
-    if (this.flowCount === 0) this.stop(now);
   }
 
   private stopAdmitting(now: Instant): void {
@@ -306,6 +311,7 @@ export class DataPlane {
       if (listener === undefined) continue;
       listener.manager.closeAll(now);
       this.drain(listener, now);
+      this.egress.listenerClosed(listener, listener.id);
       this.outputs.push({ kind: 'CloseListener', listener: listener.id });
     }
     const generation = present(this.stopping, 'a stop was directed').generation;
@@ -319,7 +325,6 @@ export class DataPlane {
       foldOutput(listener.counters, output);
       this.translate(listener, output, now);
     }
-    if (this.stopping !== undefined && this.flowCount === 0) this.stop(now);
   }
 
   private translate(listener: Listener, output: Output, now: Instant): void {
@@ -327,14 +332,7 @@ export class DataPlane {
       case 'SendToBackend':
         return this.sendToBackend(listener, output.flow, output.prefix, output.payload, now);
       case 'SendToClient':
-        listener.sentToClients += 1;
-        return this.outputs.push({
-          kind: 'SendToClient',
-          listener: listener.id,
-          dst: output.dst,
-          from: output.from,
-          payload: output.payload,
-        });
+        return this.egress.toClient(listener, listener.id, output.dst, output.from, output.payload);
       case 'OpenUpstream':
         return this.openUpstream(listener, output.flow, output.backend);
       case 'CloseFlow':
@@ -361,8 +359,7 @@ export class DataPlane {
       const { cluster, backend } = this.upstreams.ownersOf(socket);
       this.clusters.at(cluster).backends.forwarded(this.backends.get(backend), now);
     }
-    listener.sentToBackends += 1;
-    this.outputs.push({ kind: 'SendToBackend', socket, header, payload });
+    this.egress.toBackend(listener, socket, header, payload);
   }
 
   private openUpstream(listener: Listener, flow: FlowId, backend: Backend): void {
@@ -381,6 +378,7 @@ export class DataPlane {
     this.clusters.at(cluster).backends.flowClosed(this.backends.get(backend));
     this.backends.release(backend);
     this.upstreams.remove(socket);
+    this.egress.upstreamClosed(listener, socket);
     this.outputs.push({ kind: 'CloseUpstream', socket });
   }
 
@@ -390,6 +388,10 @@ export class DataPlane {
 
   private listenerAt(id: ListenerId): Listener {
     return present(this.listeners[id], 'a listener is known before it speaks');
+  }
+
+  private ownerOf(socket: SocketId): Listener {
+    return this.listenerAt(listenerOf(socket));
   }
 
   private socketOf(listener: Listener, flow: FlowId): SocketId {

@@ -1,8 +1,7 @@
 /**
  * What every driver must keep. `driverLaws('mine', …)` in a test runs them all; drivers may differ in speed only.
  *
- * Three things cannot be shared and are tested beside the driver they belong to:
- * - a socket without room: loopback always has room, so node:dgram shows it only behind a slow queue, memory at will;
+ * Two things cannot be shared and are tested beside the driver they belong to:
  * - that bytes are read no sooner than the flush, and lent buffers overwritten after it: only a driver that batches can
  *   show the one, and only one that owns its receive buffers the other;
  * - arrivals that carry the local address: asked of a driver whose capabilities say that it has them.
@@ -23,8 +22,9 @@ import {
 import { ipv4, ipv6, sameAddress, toIpv6 } from './address.ts';
 import { present } from './assert.ts';
 import { DATAGRAM_BYTES_MAX } from './contract.ts';
+import { roomLaws } from './ports-room.laws.ts';
+import { timerLaws } from './ports-timer.laws.ts';
 import type { Opened } from './ports.ts';
-import { after, milliseconds } from './time.ts';
 
 /** `make` attaches the arrivals to a fresh driver and says how its world is moved. */
 export function driverLaws(name: string, make: MakeWorld): void {
@@ -33,6 +33,7 @@ export function driverLaws(name: string, make: MakeWorld): void {
     deliveryLaws(make);
     addressLaws(make);
     failureLaws(make);
+    roomLaws(make);
     turnLaws(make);
     timerLaws(make);
   });
@@ -315,11 +316,11 @@ function failureLaws(make: MakeWorld): void {
       ports.sendToClient(FRONT, client.address, undefined, bytes(DATAGRAM_BYTES_MAX + 1));
       ports.sendToClient(FRONT, client.address, undefined, bytes(2));
     });
-    const failed = { listener: FRONT, cause: 'error', errno: 'EMSGSIZE' };
+    const failed = { cause: 'error', errno: 'EMSGSIZE' };
     expect(failures).toEqual([
-      { direction: 'to-backend', ...failed },
-      { direction: 'to-backend', ...failed },
-      { direction: 'to-client', ...failed },
+      { direction: 'to-backend', socket: UPSTREAM, ...failed },
+      { direction: 'to-backend', socket: UPSTREAM, ...failed },
+      { direction: 'to-client', listener: FRONT, ...failed },
     ]);
     expect((await bench.receive(backend)).payload).toEqual(bytes(1));
     expect((await bench.receive(client)).payload).toEqual(bytes(2));
@@ -332,9 +333,9 @@ function failureLaws(make: MakeWorld): void {
       ports.sendToBackend(UPSTREAM, undefined, bytes(1));
       ports.sendToClient(FRONT, LOCAL, undefined, bytes(1));
     });
-    expect(failures.map(({ direction, errno }) => [direction, errno])).toEqual([
-      ['to-backend', 'EBADF'],
-      ['to-client', 'EBADF'],
+    expect(failures).toEqual([
+      { direction: 'to-backend', cause: 'error', socket: UPSTREAM, errno: 'EBADF' },
+      { direction: 'to-client', cause: 'error', listener: FRONT, errno: 'EBADF' },
     ]);
   });
 }
@@ -358,43 +359,5 @@ function turnLaws(make: MakeWorld): void {
     const kinds = bench.log.map(({ kind }) => kind);
     expect(kinds).toHaveLength(10);
     expect(kinds.indexOf('endTurn')).toBe(9);
-  });
-}
-
-function timerLaws(make: MakeWorld): void {
-  const bench = benchFor(make);
-
-  test('wakes no later than asked but perhaps before, and always again when asked again', async () => {
-    const at = after(bench.world.ports.now(), milliseconds(15));
-    for (let fired = 0; bench.world.ports.now() < at; fired += 1) {
-      bench.call((ports) => ports.wakeAt(at));
-      await bench.world.pass(milliseconds(15));
-      await bench.hear('timer', fired + 1);
-    }
-    expect(bench.of('timer').length).toBeGreaterThan(0);
-    await bench.world.settle();
-    expect(bench.log.at(-1)).toEqual({ kind: 'endTurn' });
-  });
-
-  test('wakes for an earlier time that was asked for last', async () => {
-    const start = bench.world.ports.now();
-    bench.call((ports) => ports.wakeAt(after(start, milliseconds(60_000))));
-    bench.call((ports) => ports.wakeAt(after(start, milliseconds(5))));
-    await bench.world.pass(milliseconds(10));
-    await bench.hear('timer', 1);
-  });
-
-  test('stays silent once disarmed', async () => {
-    bench.call((ports) => ports.wakeAt(after(bench.world.ports.now(), milliseconds(5))));
-    bench.call((ports) => ports.wakeAt(undefined));
-    await bench.world.pass(milliseconds(20));
-    await bench.world.settle();
-    expect(bench.of('timer')).toEqual([]);
-  });
-
-  test('wakes for a time that has passed', async () => {
-    bench.call((ports) => ports.wakeAt(ports.now()));
-    await bench.world.pass(milliseconds(5));
-    await bench.hear('timer', 1);
   });
 }
