@@ -10,7 +10,8 @@ import type { Random } from '../random.ts';
 import type { Duration, Instant } from '../time.ts';
 import { Candidates, type Availability, type BackendStatus, type Tier } from './candidates.ts';
 import { createPolicy } from './create-policy.ts';
-import { backendIdentity, BackendLoads } from './load.ts';
+import { backendIdentity } from './identity.ts';
+import { BackendLoads } from './load.ts';
 import type { BalancingPolicy, PolicyFactory, PolicyTools } from './policy.ts';
 
 export interface BackendSetOptions {

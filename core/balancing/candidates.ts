@@ -3,8 +3,9 @@
  * health check must not turn an outage of the check into an outage of the service. Recomputed on change, never per
  * selection. Health comes from outside; it steers new flows only.
  */
-import { formatAddress, sameAddress, type Address } from '../address.ts';
+import { sameAddress, type Address } from '../address.ts';
 import type { Backend } from '../contract.ts';
+import { addressName } from './identity.ts';
 
 /** Which rule supplied the candidates. */
 export type Tier = 'primary' | 'backup' | 'fail-open' | 'none';
@@ -41,11 +42,9 @@ export class Candidates {
 
   /** A backend that was here before keeps its health and status; one that comes is healthy until shown otherwise. */
   setBackends(backends: readonly Backend[]): void {
-    const known = new Map(
-      this.entries.map((entry) => [formatAddress(entry.backend.address), entry]),
-    );
+    const known = new Map(this.entries.map((entry) => [addressName(entry.backend), entry]));
     this.entries = backends.map((backend) => {
-      const before = known.get(formatAddress(backend.address));
+      const before = known.get(addressName(backend));
       return { backend, healthy: before?.healthy ?? true, closing: before?.closing ?? false };
     });
     this.choose();

@@ -2,16 +2,12 @@
  * How loaded each backend is, as this data plane sees it (doc/decisions/0004-balancing.md): live flows, datagrams of the
  * last ten seconds, or smoothed probe time. Plain numbers, and no clock but the caller's `now`.
  */
-import { formatAddress, sameAddress, type Address } from '../address.ts';
+import { sameAddress, type Address } from '../address.ts';
 import { assert, assertNever, present } from '../assert.ts';
 import type { LoadMetric } from '../config.ts';
 import type { Backend } from '../contract.ts';
 import type { Duration, Instant } from '../time.ts';
-
-/** Id and address name a backend; one with a new weight is still the same (spec §1.6). */
-export function backendIdentity(backend: Backend): string {
-  return `${formatAddress(backend.address)} ${backend.id}`;
-}
+import { backendIdentity } from './identity.ts';
 
 /** What one backend carries. */
 interface Load {
@@ -128,7 +124,8 @@ const BUCKET_MICROSECONDS = 1_000_000;
 
 /** Datagrams of the current second and the nine before it. */
 class RequestWindow {
-  private readonly buckets: number[] = Array.from({ length: BUCKETS }, () => 0);
+  /** Made by the first datagram: most clusters never look. */
+  private readonly buckets: number[] = [];
   private sum = 0;
   private second = 0;
 

@@ -2,10 +2,10 @@
  * MAGLEV (Eisenbud et al. 2016): a table from key to backend, filled so that each backend holds its weight's share of the
  * slots. Built over the full set when that changes; health only skips slots, and no datagram ever builds anything (spec §3.5).
  */
-import { formatAddress } from '../address.ts';
 import type { Backend } from '../contract.ts';
 import { remainder, type Hash64 } from '../hash.ts';
 import { backendHash } from '../placement.ts';
+import { addressName } from './identity.ts';
 import { effectiveWeight, type BalancingPolicy } from './policy.ts';
 import { RoundRobin } from './round-robin.ts';
 
@@ -69,10 +69,10 @@ export class Maglev implements BalancingPolicy {
   /** The identity of a backend is its address; of several candidates at one address the first serves. */
   private recognise(candidates: readonly Backend[]): void {
     const byAddress = new Map(
-      candidates.toReversed().map((candidate) => [formatAddress(candidate.address), candidate]),
+      candidates.toReversed().map((candidate) => [addressName(candidate), candidate]),
     );
     this.candidates = candidates;
-    this.serving = this.backends.map((backend) => byAddress.get(formatAddress(backend.address)));
+    this.serving = this.backends.map((backend) => byAddress.get(addressName(backend)));
   }
 }
 

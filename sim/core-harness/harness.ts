@@ -13,9 +13,7 @@ import { after, instant, milliseconds, type Instant } from '../../core/time.ts';
 import type { Digest } from '../digest.ts';
 import type { Observer } from '../properties.ts';
 import {
-  byteOf,
   DRAIN_WAIT_MS,
-  HEADER_FILL,
   INITIAL_MAX_RX,
   type Action,
   type DrawnCluster,
@@ -24,10 +22,11 @@ import {
   type Payload,
 } from './actions.ts';
 import { checkState } from './checks.ts';
-import { matches, sameBytes } from './comparison.ts';
+import { matches } from './comparison.ts';
 import { digestOutput } from './digest-output.ts';
 import { FlowHistory } from './flow-history.ts';
 import type { Surroundings } from './grammar.ts';
+import { LentBuffer } from './lent-buffer.ts';
 import { ShadowModel, type Expected } from './model.ts';
 import { SelectionModel } from './model-selection.ts';
 import { placeIn, sourceAt, BACKEND_ADDRESSES } from './pools.ts';
@@ -50,7 +49,6 @@ export interface Trace {
 }
 
 const REMEMBERED = 256;
-const BUFFER_BYTES = 70_000;
 
 export class CoreHarness {
   readonly view: SimulatedView;
@@ -61,9 +59,7 @@ export class CoreHarness {
   private readonly digest: Digest;
   private readonly trace: Trace | undefined;
   private readonly selection: SelectionModel;
-  private readonly buffer = new Uint8Array(BUFFER_BYTES);
-  /** Views of the buffer by length: only their making is saved, every byte is written anew. */
-  private readonly views: Uint8Array[] = [];
+  private readonly buffer: LentBuffer;
   private readonly verifier = new Verifier();
   private outputs: Output[] = [];
   private readonly remembered: number[] = [];
@@ -87,6 +83,7 @@ export class CoreHarness {
     this.observer = observer;
     this.digest = digest;
     this.trace = trace;
+    this.buffer = new LentBuffer(guise.poison);
     this.view = new SimulatedView(initial, guise.prefix);
     this.selection = new SelectionModel(initial);
     this.manager = this.newManager(initial.config, initial.cap);
@@ -154,7 +151,7 @@ export class CoreHarness {
     this.view.forget();
     this.act('ClientDatagram', src, () =>
       this.manager.handleInput(
-        { kind: 'ClientDatagram', src, payload: this.lend(payload), backends: this.view },
+        { kind: 'ClientDatagram', src, payload: this.buffer.lend(payload), backends: this.view },
         this.now,
       ),
     );
@@ -167,7 +164,7 @@ export class CoreHarness {
   private backendDatagram(id: number, payload: Payload): void {
     this.act('BackendDatagram', undefined, () =>
       this.manager.handleInput(
-        { kind: 'BackendDatagram', flow: flowId(id), payload: this.lend(payload) },
+        { kind: 'BackendDatagram', flow: flowId(id), payload: this.buffer.lend(payload) },
         this.now,
       ),
     );
@@ -290,12 +287,12 @@ export class CoreHarness {
       if (output === undefined) continue;
       same &&= wanted !== undefined && matches(wanted, output);
       if (output.kind !== 'SendToBackend' && output.kind !== 'SendToClient') continue;
-      const intact = payload !== undefined && this.isIntact(output.payload, payload);
+      const intact = payload !== undefined && this.buffer.isIntact(output.payload, payload);
       observer.check(properties.INTACT, intact);
     }
     observer.check(properties.AS_MODELLED, same);
     this.noteOutcome();
-    if (payload !== undefined) this.buffer.fill(this.guise.poison, 0, payload.length);
+    if (payload !== undefined) this.buffer.takeBack(payload);
     if (!this.ended) this.checkWholeState();
   }
 
@@ -363,24 +360,6 @@ export class CoreHarness {
     if (reference.by === 'id') return reference.id;
     const { length } = this.remembered;
     return this.remembered[reference.index % Math.max(1, length)] ?? reference.otherwise;
-  }
-
-  private lend(payload: Payload): Uint8Array {
-    if (payload.fill === HEADER_FILL) {
-      for (let at = 0; at < payload.length; at += 1) this.buffer[at] = byteOf(payload, at);
-    } else {
-      this.buffer.fill(payload.fill, 0, payload.length);
-    }
-    return (this.views[payload.length] ??= this.buffer.subarray(0, payload.length));
-  }
-
-  /** The very bytes that were lent, or a copy that equals them. */
-  private isIntact(view: Uint8Array, payload: Payload): boolean {
-    if (view.buffer !== this.buffer.buffer || view.byteOffset !== 0)
-      return sameBytes(view, payload);
-    const last = payload.length - 1;
-    if (view.length !== payload.length || last < 0) return view.length === payload.length;
-    return view[0] === byteOf(payload, 0) && view[last] === byteOf(payload, last);
   }
 
   private newManager(config: DrawnCluster, cap: number): UdpManager {
