@@ -51,9 +51,9 @@ export const BACKEND_MUTANTS: readonly Mutant[] = [
     id: 'health-remembered-of-strangers',
     file: 'core/balancing/candidates.ts',
     search:
-      'const known = new Map(\n      this.entries.map((entry) => [formatAddress(entry.backend.address), entry]),\n    );',
+      'const known = new Map(this.entries.map((entry) => [addressName(entry.backend), entry]));',
     replace: `const known = (this.everKnown ??= new Map());
-    for (const entry of this.entries) known.set(formatAddress(entry.backend.address), entry);`,
+    for (const entry of this.entries) known.set(addressName(entry.backend), entry);`,
     announces: 'a backend that comes back is taken for as healthy as it was when it left',
   },
   {
