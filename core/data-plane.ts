@@ -17,6 +17,7 @@ import { Clusters } from './clusters.ts';
 import type { ClusterSettings, ListenerConfig } from './config.ts';
 import type { Backend, Output } from './contract.ts';
 import type { GeneratedDirective, Report } from './directives.ts';
+import { Egress, type Tally } from './egress.ts';
 import type { Hash64 } from './hash.ts';
 import type { TableSeed } from './keyed-hash.ts';
 import { UdpManager } from './manager.ts';
@@ -37,17 +38,13 @@ export interface PlaneOptions {
   readonly randomSeed: Hash64;
 }
 
-interface Listener {
+interface Listener extends Tally {
   readonly id: ListenerId;
   readonly config: ListenerConfig;
   readonly generation: number;
   readonly manager: UdpManager;
-  readonly counters: ListenerCounters;
   /** Slot to socket id. */
   readonly sockets: Float64Array;
-  /** Handed to the driver in this turn and not failed so far. */
-  sentToBackends: number;
-  sentToClients: number;
 }
 
 interface Stopping {
@@ -62,6 +59,7 @@ export class DataPlane {
   private readonly upstreams = new UpstreamTable(0);
   private readonly backends = new Registry<Backend>();
   private readonly outputs = new OutputQueue<PlaneOutput>();
+  private readonly egress = new Egress(this.outputs);
   private serial = 0;
   private stopping: Stopping | undefined;
   private stopped = false;
@@ -87,10 +85,14 @@ export class DataPlane {
         return this.onListenerAnswer(input.listener, input.errno);
       case 'SendFailed':
         return this.onSendFailed(input.failure);
+      case 'UpstreamWritable':
+        return this.onUpstreamWritable(input.socket);
+      case 'ListenerWritable':
+        return this.egress.listenerWritable(this.listenerAt(input.listener), input.listener);
       case 'LateSendFailure':
         return this.onLateSendFailure(input.listener);
       case 'Flushed':
-        return this.onFlushed();
+        return this.onFlushed(now);
       case 'Directed':
         return this.onDirective(input.message, now);
       default:
@@ -130,6 +132,11 @@ export class DataPlane {
   /** Live flows of all listeners. */
   get flowCount(): number {
     return this.upstreams.count;
+  }
+
+  /** Datagrams that wait for a socket: received, and not accounted for by any counter yet. */
+  get waiting(): number {
+    return this.egress.waiting;
   }
 
   /** The counters of a listener, for readers; undefined when there is no such listener. */
@@ -201,20 +208,24 @@ export class DataPlane {
     else this.report({ kind: 'ListenerFailed', ...about, errno });
   }
 
-  /** There is no egress queue yet: what the socket had no room for is dropped as if its queue were full. */
   private onSendFailed(failure: SendFailed): void {
-    const listener = this.listenerAt(failure.listener);
-    if (failure.direction === 'to-backend') listener.sentToBackends -= 1;
-    else listener.sentToClients -= 1;
-    if (failure.cause === 'blocked') listener.counters.droppedWqFull += 1;
-    else listener.counters.droppedSendError += 1;
+    const toBackend = failure.direction === 'to-backend';
+    const id = toBackend ? listenerOf(failure.socket) : failure.listener;
+    const isOpen = toBackend ? this.upstreams.slotOf(failure.socket) !== undefined : !this.stopped;
+    this.egress.failed(this.listenerAt(id), failure, isOpen);
+  }
+
+  private onUpstreamWritable(socket: SocketId): void {
+    this.egress.upstreamWritable(this.listenerAt(listenerOf(socket)), socket);
   }
 
   private onLateSendFailure(id: ListenerId): void {
     this.listenerAt(id).counters.sendFailedLate += 1;
   }
 
-  private onFlushed(): void {
+  /** A drain is over once no flow is left and the last reply has gone. */
+  private onFlushed(now: Instant): void {
+    this.egress.flushed();
     for (const listener of this.listeners) {
       if (listener === undefined) continue;
       listener.counters.forwarded += listener.sentToBackends;
@@ -222,6 +233,7 @@ export class DataPlane {
       listener.sentToBackends = 0;
       listener.sentToClients = 0;
     }
+    if (this.stopping !== undefined && this.flowCount + this.waiting === 0) this.stop(now);
   }
 
   private onDirective(message: GeneratedDirective, now: Instant): void {
@@ -282,7 +294,6 @@ export class DataPlane {
   private beginDrain(stopping: Stopping, now: Instant): void {
     this.stopping = stopping;
     this.stopAdmitting(now);
-    if (this.flowCount === 0) this.stop(now);
   }
 
   private stopAdmitting(now: Instant): void {
@@ -301,6 +312,7 @@ export class DataPlane {
       if (listener === undefined) continue;
       listener.manager.closeAll(now);
       this.drain(listener, now);
+      this.egress.listenerClosed(listener, listener.id);
       this.outputs.push({ kind: 'CloseListener', listener: listener.id });
     }
     const generation = present(this.stopping, 'a stop was directed').generation;
@@ -314,7 +326,6 @@ export class DataPlane {
       foldOutput(listener.counters, output);
       this.translate(listener, output, now);
     }
-    if (this.stopping !== undefined && this.flowCount === 0) this.stop(now);
   }
 
   private translate(listener: Listener, output: Output, now: Instant): void {
@@ -322,14 +333,7 @@ export class DataPlane {
       case 'SendToBackend':
         return this.sendToBackend(listener, output.flow, output.prefix, output.payload, now);
       case 'SendToClient':
-        listener.sentToClients += 1;
-        return this.outputs.push({
-          kind: 'SendToClient',
-          listener: listener.id,
-          dst: output.dst,
-          from: output.from,
-          payload: output.payload,
-        });
+        return this.egress.toClient(listener, listener.id, output.dst, output.from, output.payload);
       case 'OpenUpstream':
         return this.openUpstream(listener, output.flow, output.backend);
       case 'CloseFlow':
@@ -356,8 +360,7 @@ export class DataPlane {
       const { cluster, backend } = this.upstreams.ownersOf(socket);
       this.clusters.at(cluster).backends.forwarded(this.backends.get(backend), now);
     }
-    listener.sentToBackends += 1;
-    this.outputs.push({ kind: 'SendToBackend', socket, header, payload });
+    this.egress.toBackend(listener, socket, header, payload);
   }
 
   private openUpstream(listener: Listener, flow: FlowId, backend: Backend): void {
@@ -376,6 +379,7 @@ export class DataPlane {
     this.clusters.at(cluster).backends.flowClosed(this.backends.get(backend));
     this.backends.release(backend);
     this.upstreams.remove(socket);
+    this.egress.upstreamClosed(listener, socket);
     this.outputs.push({ kind: 'CloseUpstream', socket });
   }
 

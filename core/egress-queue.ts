@@ -79,6 +79,8 @@ interface Queue {
   bytes: number;
   /** How many from the front are with the driver until the flush. */
   offered: number;
+  /** Whether it was offered from since the last `settle`. */
+  open: boolean;
 }
 
 /** The queues of one kind of socket. `Key` names a socket and is best never reused, as socket ids are not. */
@@ -86,7 +88,7 @@ export class EgressQueues<Key extends number> {
   private readonly bounds: EgressBounds;
   private readonly memory: EgressMemory;
   private readonly queues = new Map<Key, Queue>();
-  /** Keys that were offered from since the last `settle`; a key may stand here twice. */
+  /** Keys that were offered from since the last `settle`. */
   private readonly open: Key[] = [];
   private total = 0;
 
@@ -140,7 +142,8 @@ export class EgressQueues<Key extends number> {
     const queue = this.queues.get(key);
     const entry = queue?.entries[queue.offered];
     if (queue === undefined || entry === undefined) return undefined;
-    if (queue.offered === 0) this.open.push(key);
+    if (!queue.open) this.open.push(key);
+    queue.open = true;
     queue.offered += 1;
     this.total -= 1;
     return entry;
@@ -167,16 +170,19 @@ export class EgressQueues<Key extends number> {
     return undefined;
   }
 
-  /** After a flush: what was offered and not taken back is gone. `emptied` hears of each socket that has no queue any more. */
-  settle(emptied: (key: Key) => void): void {
+  /**
+   * After a flush: what was offered and not taken back is gone. `left` hears of each socket whose queue goes on: it blocked
+   * again, or something arrived behind what was offered.
+   */
+  settle(left: (key: Key) => void): void {
     for (const key of this.open) {
       const queue = this.queues.get(key);
-      if (queue === undefined || queue.offered === 0) continue;
+      if (queue === undefined || !queue.open) continue;
+      queue.open = false;
       this.forget(queue, queue.entries.splice(0, queue.offered));
       queue.offered = 0;
-      if (queue.entries.length > 0) continue;
-      this.queues.delete(key);
-      emptied(key);
+      if (queue.entries.length > 0) left(key);
+      else this.queues.delete(key);
     }
     this.open.length = 0;
   }
@@ -196,7 +202,7 @@ export class EgressQueues<Key extends number> {
   }
 
   private create(key: Key): Queue {
-    const queue: Queue = { entries: [], bytes: 0, offered: 0 };
+    const queue: Queue = { entries: [], bytes: 0, offered: 0, open: false };
     this.queues.set(key, queue);
     return queue;
   }

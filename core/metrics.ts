@@ -29,6 +29,7 @@ export interface ListenerCounters {
   droppedUnknownFlow: number;
   droppedWqFull: number;
   droppedSendError: number;
+  droppedClosed: number;
 }
 
 export interface MetricDescription {
@@ -62,6 +63,11 @@ export const CATALOGUE: Readonly<Record<keyof ListenerCounters, MetricDescriptio
   droppedUnknownFlow: sozu('udp.datagrams.dropped.unknown_flow', 'datagrams', 'of no live flow'),
   droppedWqFull: sozu('udp.datagrams.dropped.wq_full', 'datagrams', 'no room to send'),
   droppedSendError: sozu('udp.datagrams.dropped.send_error', 'datagrams', 'the kernel refused'),
+  droppedClosed: ours(
+    'udp.datagrams.dropped.closed',
+    'datagrams',
+    'waiting when their socket closed',
+  ),
 };
 
 export function newCounters(): ListenerCounters {
@@ -88,6 +94,7 @@ export function newCounters(): ListenerCounters {
     droppedUnknownFlow: 0,
     droppedWqFull: 0,
     droppedSendError: 0,
+    droppedClosed: 0,
   };
 }
 
@@ -111,11 +118,12 @@ export function droppedDatagrams(counters: ListenerCounters): number {
     counters.droppedShed +
     counters.droppedUnknownFlow +
     counters.droppedWqFull +
-    counters.droppedSendError
+    counters.droppedSendError +
+    counters.droppedClosed
   );
 }
 
-/** Between turns this is zero: whatever was received was forwarded, returned or dropped for a reason. */
+/** Between turns: received, but neither forwarded, returned nor dropped. Over all listeners it is what the plane has waiting. */
 export function unaccountedDatagrams(counters: ListenerCounters): number {
   const received = counters.clientReceived + counters.backendReceived;
   return received - counters.forwarded - counters.returned - droppedDatagrams(counters);

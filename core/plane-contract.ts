@@ -28,6 +28,9 @@ export type PlaneInput =
       readonly errno: Errno | undefined;
     }
   | { readonly kind: 'SendFailed'; readonly failure: SendFailed }
+  /** A socket that was watched has room. */
+  | { readonly kind: 'UpstreamWritable'; readonly socket: SocketId }
+  | { readonly kind: 'ListenerWritable'; readonly listener: ListenerId }
   | { readonly kind: 'LateSendFailure'; readonly listener: ListenerId }
   /** The turn's flush is over and all its failures were told. */
   | { readonly kind: 'Flushed' }
@@ -56,6 +59,9 @@ export type PlaneOutput =
       readonly from: Address | undefined;
       readonly payload: Uint8Array;
     }
+  /** Tell me, once, when this socket has room. */
+  | { readonly kind: 'WatchUpstream'; readonly socket: SocketId }
+  | { readonly kind: 'WatchListener'; readonly listener: ListenerId }
   | { readonly kind: 'Report'; readonly report: Report };
 
 /** When the machine wants to be woken, and why. */

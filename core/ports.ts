@@ -21,14 +21,41 @@ export type Errno = string;
 /** The outcome of an open: undefined when it worked. */
 export type Opened = Errno | undefined;
 
-/** A datagram that a flush could not hand to the kernel. */
-export interface SendFailed {
-  readonly direction: 'to-backend' | 'to-client';
-  readonly listener: ListenerId;
-  /** `blocked`: the socket had no room (EAGAIN). `error`: the kernel refused it for good. */
-  readonly cause: 'blocked' | 'error';
-  readonly errno: Errno;
-}
+/**
+ * A datagram that a flush could not hand to the kernel. `blocked`: its socket had no room (EAGAIN); the bytes are lent again,
+ * for the call, so that they can wait. `error`: the kernel refused it for good.
+ */
+export type SendFailed =
+  | {
+      readonly direction: 'to-backend';
+      readonly cause: 'blocked';
+      readonly socket: SocketId;
+      readonly header: Uint8Array | undefined;
+      readonly payload: Uint8Array;
+    }
+  | {
+      readonly direction: 'to-client';
+      readonly cause: 'blocked';
+      readonly listener: ListenerId;
+      readonly dst: Address;
+      readonly from: Address | undefined;
+      readonly payload: Uint8Array;
+    }
+  | {
+      readonly direction: 'to-backend';
+      readonly cause: 'error';
+      readonly socket: SocketId;
+      readonly errno: Errno;
+    }
+  | {
+      readonly direction: 'to-client';
+      readonly cause: 'error';
+      readonly listener: ListenerId;
+      readonly errno: Errno;
+    };
+
+/** A send that found no room. */
+export type SendBlocked = Extract<SendFailed, { cause: 'blocked' }>;
 
 /**
  * What the outside supplies. Calls are synchronous and return facts; failures that show later come back through
@@ -56,6 +83,9 @@ export interface Ports {
     from: Address | undefined,
     payload: Uint8Array,
   ): void;
+  /** Asks to be told, once and in a later turn, when a socket has room: it blocked, or more waits for it. */
+  watchUpstream(socket: SocketId): void;
+  watchListener(listener: ListenerId): void;
   /** Hands everything to the kernel; reports what did not go, per socket in send order as an unbroken tail. */
   flush(report: (failure: SendFailed) => void): void;
   /** One timer for everything; undefined disarms it. May fire early: the core looks at the time itself. */
@@ -74,6 +104,9 @@ export interface Arrivals {
   backendDatagram(socket: SocketId, payload: Uint8Array): void;
   /** The peer of a connected socket refused an earlier datagram (ICMP port unreachable). A hint, never a reason to close. */
   refused(socket: SocketId): void;
+  /** A watched socket has room. */
+  upstreamWritable(socket: SocketId): void;
+  listenerWritable(listener: ListenerId): void;
   /** A send that an earlier flush had accepted failed after all. */
   lateSendFailure(listener: ListenerId, errno: Errno): void;
   /** The timer fired. */

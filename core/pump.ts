@@ -61,6 +61,14 @@ export class Pump implements Arrivals {
     this.feed({ kind: 'Refused', socket });
   }
 
+  upstreamWritable(socket: SocketId): void {
+    this.feed({ kind: 'UpstreamWritable', socket });
+  }
+
+  listenerWritable(listener: ListenerId): void {
+    this.feed({ kind: 'ListenerWritable', listener });
+  }
+
   lateSendFailure(listener: ListenerId): void {
     this.feed({ kind: 'LateSendFailure', listener });
   }
@@ -131,6 +139,10 @@ export class Pump implements Arrivals {
         return undefined;
       case 'OpenListener':
         return this.openListener(output.listener, output.address, output.ipv6Only);
+      case 'WatchUpstream':
+        return this.ports.watchUpstream(output.socket);
+      case 'WatchListener':
+        return this.ports.watchListener(output.listener);
       case 'Report':
         return this.onReport(output.report);
       default:

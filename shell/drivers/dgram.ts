@@ -36,6 +36,8 @@ interface Channel {
   outstanding: number;
   /** The turn of the latest send. */
   turn: number;
+  /** Who wants to know of room, if anybody does. */
+  watch: (() => void) | undefined;
 }
 
 interface ListenerChannel extends Channel {
@@ -118,6 +120,7 @@ export class DgramDriver implements Ports {
       sent: (error) => this.onListenerSent(listener, channel, error),
       outstanding: 0,
       turn: 0,
+      watch: undefined,
     };
     this.listeners.set(listener, channel);
     socket.on('error', (error) => this.heard().lateSendFailure(listener, errnoOf(error)));
@@ -146,43 +149,74 @@ export class DgramDriver implements Ports {
       socket.remoteAddress();
     });
     if (failed !== undefined) return failed;
-    this.upstreams.set(id, { socket, outstanding: 0, turn: 0, idle: undefined });
+    this.upstreams.set(id, {
+      socket,
+      outstanding: 0,
+      turn: 0,
+      watch: undefined,
+      idle: undefined,
+    });
     socket.on('error', () => this.heard().refused(id));
     socket.on('message', (payload) => this.heard().backendDatagram(id, payload));
     return undefined;
   }
 
   closeUpstream(id: SocketId): void {
-    this.upstreams.get(id)?.socket.close();
+    const channel = this.upstreams.get(id);
+    channel?.socket.close();
+    if (channel !== undefined) channel.watch = undefined;
     this.upstreams.delete(id);
   }
 
-  sendToBackend(id: SocketId, header: Uint8Array | undefined, payload: Uint8Array): void {
-    const channel = this.upstreams.get(id);
-    if (channel === undefined) return this.fail('to-backend', listenerOf(id), 'error', 'EBADF');
-    if (isBlocked(channel)) return this.fail('to-backend', listenerOf(id), 'blocked', 'EAGAIN');
-    channel.outstanding += 1;
-    channel.turn = this.turn;
-    const flight = channel.idle ?? this.newFlight(id, channel);
-    channel.idle = undefined;
-    flight.header = header;
-    flight.payload = payload;
-    flight.retried = false;
-    transmit(channel, flight);
+  sendToBackend(socket: SocketId, header: Uint8Array | undefined, payload: Uint8Array): void {
+    const channel = this.upstreams.get(socket);
+    if (channel === undefined) {
+      this.failures.push({ direction: 'to-backend', cause: 'error', socket, errno: 'EBADF' });
+    } else if (isBlocked(channel)) {
+      this.failures.push({ direction: 'to-backend', cause: 'blocked', socket, header, payload });
+    } else {
+      channel.outstanding += 1;
+      channel.turn = this.turn;
+      const flight = channel.idle ?? this.newFlight(socket, channel);
+      channel.idle = undefined;
+      flight.header = header;
+      flight.payload = payload;
+      flight.retried = false;
+      transmit(channel, flight);
+    }
   }
 
   sendToClient(
     listener: ListenerId,
     dst: Address,
-    _from: Address | undefined,
+    from: Address | undefined,
     payload: Uint8Array,
   ): void {
     const channel = this.listeners.get(listener);
-    if (channel === undefined) return this.fail('to-client', listener, 'error', 'EBADF');
-    if (isBlocked(channel)) return this.fail('to-client', listener, 'blocked', 'EAGAIN');
-    channel.outstanding += 1;
-    channel.turn = this.turn;
-    channel.socket.send(payload, dst.port, channel.texts.of(dst), channel.sent);
+    if (channel === undefined) {
+      this.failures.push({ direction: 'to-client', cause: 'error', listener, errno: 'EBADF' });
+    } else if (isBlocked(channel)) {
+      const failure = { direction: 'to-client', cause: 'blocked', listener } as const;
+      this.failures.push({ ...failure, dst, from, payload });
+    } else {
+      channel.outstanding += 1;
+      channel.turn = this.turn;
+      channel.socket.send(payload, dst.port, channel.texts.of(dst), channel.sent);
+    }
+  }
+
+  watchUpstream(socket: SocketId): void {
+    const channel = this.upstreams.get(socket);
+    if (channel === undefined) return;
+    channel.watch = () => this.heard().upstreamWritable(socket);
+    whenWritable(channel);
+  }
+
+  watchListener(listener: ListenerId): void {
+    const channel = this.listeners.get(listener);
+    if (channel === undefined) return;
+    channel.watch = () => this.heard().listenerWritable(listener);
+    whenWritable(channel);
   }
 
   flush(report: (failure: SendFailed) => void): void {
@@ -207,8 +241,14 @@ export class DgramDriver implements Ports {
 
   private onListenerSent(listener: ListenerId, channel: Channel, error: Error | null): void {
     channel.outstanding -= 1;
+    whenWritable(channel);
     if (error === null) return;
-    this.failSent('to-client', listener, channel, errnoOf(error));
+    const errno = errnoOf(error);
+    if (channel.turn === this.turn) {
+      this.failures.push({ direction: 'to-client', cause: 'error', listener, errno });
+    } else {
+      this.heard().lateSendFailure(listener, errno);
+    }
   }
 
   private newFlight(id: SocketId, channel: UpstreamChannel): Flight {
@@ -236,33 +276,32 @@ export class DgramDriver implements Ports {
     channel.idle = flight;
     flight.header = undefined;
     flight.payload = undefined;
-    if (error !== null) this.failSent('to-backend', listenerOf(id), channel, errnoOf(error));
-  }
-
-  /** A failure known before the flush is that flush's to report; a later one is an arrival of its own. */
-  private failSent(
-    direction: SendFailed['direction'],
-    listener: ListenerId,
-    channel: Channel,
-    errno: Errno,
-  ): void {
-    if (channel.turn === this.turn) this.fail(direction, listener, 'error', errno);
-    else this.heard().lateSendFailure(listener, errno);
-  }
-
-  private fail(
-    direction: SendFailed['direction'],
-    listener: ListenerId,
-    cause: SendFailed['cause'],
-    errno: Errno,
-  ): void {
-    this.failures.push({ direction, listener, cause, errno });
+    whenWritable(channel);
+    if (error === null) return;
+    const errno = errnoOf(error);
+    // A failure known before the flush is that flush's to report; a later one is an arrival of its own.
+    if (channel.turn === this.turn) {
+      this.failures.push({ direction: 'to-backend', cause: 'error', socket: id, errno });
+    } else {
+      this.heard().lateSendFailure(listenerOf(id), errno);
+    }
   }
 }
 
 /** Whether libuv still holds an earlier datagram of this socket. Asked of it only when one has not been confirmed. */
 function isBlocked(channel: Channel): boolean {
   return channel.outstanding > 0 && channel.socket.getSendQueueCount() > 0;
+}
+
+/** Tells whoever watches, once and from a turn of its own, when libuv holds nothing of this socket any more. */
+function whenWritable(channel: Channel): void {
+  if (channel.watch === undefined || isBlocked(channel)) return;
+  setImmediate(() => {
+    if (isBlocked(channel)) return;
+    const { watch } = channel;
+    channel.watch = undefined;
+    watch?.();
+  });
 }
 
 function transmit(channel: UpstreamChannel, { header, payload, sent }: Flight): void {

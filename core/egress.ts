@@ -1,0 +1,125 @@
+/**
+ * The way out of a data plane: a datagram goes to its socket, or behind those that wait for it. Order per socket is kept
+ * whatever blocks, and each datagram ends once: handed over, dropped for a reason, or still waiting (spec §6.5).
+ */
+import type { Address } from './address.ts';
+import type { ListenerId, SocketId } from './brand.ts';
+import { EgressMemory, EgressQueues, FLOW_EGRESS, LISTENER_EGRESS } from './egress-queue.ts';
+import type { ListenerCounters } from './metrics.ts';
+import type { OutputQueue } from './output-queue.ts';
+import type { PlaneOutput } from './plane-contract.ts';
+import type { SendBlocked, SendFailed } from './ports.ts';
+
+/** What a listener counts, and what it handed to the driver in this turn that has not failed so far. */
+export interface Tally {
+  readonly counters: ListenerCounters;
+  sentToBackends: number;
+  sentToClients: number;
+}
+
+export class Egress {
+  private readonly outputs: OutputQueue<PlaneOutput>;
+  private readonly flows: EgressQueues<SocketId>;
+  private readonly listeners: EgressQueues<ListenerId>;
+
+  constructor(outputs: OutputQueue<PlaneOutput>) {
+    const memory = new EgressMemory();
+    this.outputs = outputs;
+    this.flows = new EgressQueues(FLOW_EGRESS, memory);
+    this.listeners = new EgressQueues(LISTENER_EGRESS, memory);
+  }
+
+  /** Datagrams that were received and wait for a socket. */
+  get waiting(): number {
+    return this.flows.waiting + this.listeners.waiting;
+  }
+
+  toBackend(
+    tally: Tally,
+    socket: SocketId,
+    header: Uint8Array | undefined,
+    payload: Uint8Array,
+  ): void {
+    if (this.flows.size > 0 && this.flows.has(socket)) {
+      if (this.flows.push(socket, header, payload) !== undefined) tally.counters.droppedWqFull += 1;
+      return;
+    }
+    tally.sentToBackends += 1;
+    this.outputs.push({ kind: 'SendToBackend', socket, header, payload });
+  }
+
+  toClient(
+    tally: Tally,
+    listener: ListenerId,
+    dst: Address,
+    from: Address | undefined,
+    payload: Uint8Array,
+  ): void {
+    if (this.listeners.size > 0 && this.listeners.has(listener)) {
+      const refused = this.listeners.push(listener, undefined, payload, dst, from);
+      if (refused !== undefined) tally.counters.droppedWqFull += 1;
+      return;
+    }
+    tally.sentToClients += 1;
+    this.outputs.push({ kind: 'SendToClient', listener, dst, from, payload });
+  }
+
+  /** A flush could not send this. `isOpen`: whether its socket still serves a flow. */
+  failed(tally: Tally, failure: SendFailed, isOpen: boolean): void {
+    if (failure.direction === 'to-backend') tally.sentToBackends -= 1;
+    else tally.sentToClients -= 1;
+    if (failure.cause === 'error') tally.counters.droppedSendError += 1;
+    else if (!isOpen || !this.takeBack(failure)) tally.counters.droppedWqFull += 1;
+  }
+
+  upstreamWritable(tally: Tally, socket: SocketId): void {
+    for (let next = this.flows.offer(socket); next !== undefined; next = this.flows.offer(socket)) {
+      const { header, payload } = next;
+      tally.sentToBackends += 1;
+      this.outputs.push({ kind: 'SendToBackend', socket, header, payload });
+    }
+  }
+
+  listenerWritable(tally: Tally, listener: ListenerId): void {
+    const { listeners } = this;
+    for (let next = listeners.offer(listener); next; next = listeners.offer(listener)) {
+      const { dst, from, payload } = next;
+      if (dst === undefined) continue;
+      tally.sentToClients += 1;
+      this.outputs.push({ kind: 'SendToClient', listener, dst, from, payload });
+    }
+  }
+
+  /** A flow's socket closes: what still waits for it is dropped. */
+  upstreamClosed(tally: Tally, socket: SocketId): void {
+    if (this.flows.size > 0) tally.counters.droppedClosed += this.flows.discard(socket);
+  }
+
+  listenerClosed(tally: Tally, listener: ListenerId): void {
+    tally.counters.droppedClosed += this.listeners.discard(listener);
+  }
+
+  /** After a flush: what was offered and did not come back is gone; a queue that is left waits for room again. */
+  flushed(): void {
+    this.flows.settle((socket) => this.outputs.push({ kind: 'WatchUpstream', socket }));
+    this.listeners.settle((listener) => this.outputs.push({ kind: 'WatchListener', listener }));
+  }
+
+  /** Back to its place, or behind the others; a socket that had no queue is watched from now on. */
+  private takeBack(failure: SendBlocked): boolean {
+    const { payload } = failure;
+    if (failure.direction === 'to-backend') {
+      const { socket, header } = failure;
+      const waits = this.flows.has(socket);
+      if (this.flows.takeBack(socket, header, payload) !== undefined) return false;
+      if (!waits) this.outputs.push({ kind: 'WatchUpstream', socket });
+      return true;
+    }
+    const { listener, dst, from } = failure;
+    const waits = this.listeners.has(listener);
+    if (this.listeners.takeBack(listener, undefined, payload, dst, from) !== undefined)
+      return false;
+    if (!waits) this.outputs.push({ kind: 'WatchListener', listener });
+    return true;
+  }
+}
