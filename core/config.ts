@@ -4,6 +4,7 @@
  */
 import type { Address } from './address.ts';
 import type { Backend, ClusterConfig } from './contract.ts';
+import type { HealthSettings } from './health/settings.ts';
 import type { Duration } from './time.ts';
 
 export type LoadBalancing =
@@ -32,6 +33,8 @@ export type ClusterSettings = Omit<ClusterConfig, 'frontTimeout' | 'backTimeout'
   readonly loadBalancing: LoadBalancing;
   readonly loadMetric: LoadMetric;
   readonly backends: readonly Backend[];
+  /** Without: nobody probes, and every backend counts as up. */
+  readonly health?: HealthSettings | undefined;
 };
 
 export interface Config {

@@ -55,7 +55,7 @@ interface Stopping {
 export class DataPlane {
   private readonly options: PlaneOptions;
   private readonly listeners: (Listener | undefined)[] = [];
-  private readonly clusters: Clusters;
+  readonly clusters: Clusters;
   private readonly upstreams = new UpstreamTable(0);
   private readonly backends = new Registry<Backend>();
   private readonly outputs = new OutputQueue<PlaneOutput>();
@@ -243,6 +243,9 @@ export class DataPlane {
         return this.setCluster(directive.settings, now);
       case 'AddListener':
         return this.addListener(directive.listener, directive.config, generation);
+      case 'SetHealth':
+      case 'SetProbeTime':
+        return this.clusters.learn(directive);
       case 'Drain':
         return this.beginDrain({ deadline: directive.deadline, generation }, now);
       case 'Stop':
