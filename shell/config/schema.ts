@@ -6,6 +6,8 @@
 import * as z from 'zod';
 import { parseAddress, type Address } from '../../core/address.ts';
 import { LIMITS, type LoadBalancing, type LoadMetric } from '../../core/config.ts';
+import { DATAGRAM_BYTES_MAX } from '../../core/contract.ts';
+import { LOCAL_HEADER } from '../../core/health/probe-contract.ts';
 import { FOREIGN_CLUSTER_KEYS, FOREIGN_LISTENER_KEYS } from './sozu-keys.ts';
 
 /** What the manual says of a key. */
@@ -45,9 +47,12 @@ interface BackendTable {
 
 export interface HealthTable {
   readonly mode: 'HEALTH_OFF' | 'TCP_PROBE' | 'UDP_PROBE';
+  readonly tcp_port?: number | undefined;
   readonly rise: number;
   readonly fall: number;
+  readonly fail_open: boolean;
   readonly udp_probe_payload?: string | undefined;
+  readonly udp_probe_expect_reply: boolean;
   readonly probe_interval_seconds: number;
   readonly probe_timeout_seconds: number;
 }
@@ -159,10 +164,13 @@ const frontendShape = {
   tags: sozu(z.object({}).catchall(z.string()).optional(), 'Accepted; not used yet.'),
 };
 
+/** One datagram carries it behind a PROXY header that says LOCAL. */
+const PROBE_PAYLOAD_BYTES_MAX = DATAGRAM_BYTES_MAX - LOCAL_HEADER.length;
+
 const healthShape = {
   mode: sozu(
     z.enum(['HEALTH_OFF', 'TCP_PROBE', 'UDP_PROBE']).default('TCP_PROBE'),
-    'TCP_PROBE connects to a companion TCP port; UDP_PROBE sends the payload and needs one.',
+    'TCP_PROBE connects to a companion TCP port and sends nothing; UDP_PROBE sends the payload to the backend and needs one.',
   ),
   tcp_port: withFallback(
     sozu(z.int().min(1).max(65_535).optional(), 'Port of the TCP probe.'),
@@ -170,9 +178,28 @@ const healthShape = {
   ),
   rise: sozu(u32().default(2), 'Successes in a row until a backend is up. 0 counts as 1.'),
   fall: sozu(u32().default(3), 'Failures in a row until a backend is down. 0 counts as 1.'),
-  fail_open: sozu(z.boolean().default(true), 'Use every backend when all are down.'),
-  udp_probe_payload: sozu(z.string().optional(), 'What a UDP probe sends, as UTF-8.'),
-  probe_interval_seconds: sozu(u32().default(5), 'Time between probes. 0 counts as 1.', 's'),
+  fail_open: sozu(
+    z.boolean().default(true),
+    'Use every backend when all are down; `false`: new flows are dropped (`no_backend`) then.',
+  ),
+  udp_probe_payload: sozu(
+    z
+      .string()
+      .refine((text) => utf8(text).length <= PROBE_PAYLOAD_BYTES_MAX, {
+        error: `longer than ${PROBE_PAYLOAD_BYTES_MAX} bytes, what one datagram carries`,
+      })
+      .optional(),
+    'What a UDP probe sends, as UTF-8. Any datagram that comes back is an answer.',
+  ),
+  udp_probe_expect_reply: ours(
+    z.boolean().default(true),
+    'Silence fails a UDP probe. `false`: silence says nothing, and only a refusal (ICMP) fails it.',
+  ),
+  probe_interval_seconds: sozu(
+    u32().default(5),
+    'Between the starts of two probes of one backend: three quarters of this to all of it, drawn. 0 counts as 1.',
+    's',
+  ),
   probe_timeout_seconds: sozu(u32().default(2), 'Time for an answer. 0 counts as 1.', 's'),
 };
 
@@ -219,7 +246,7 @@ const udpShape = {
         params: { fix: 'write udp_probe_payload, or mode = "TCP_PROBE"' },
       })
       .optional(),
-    'Health checks. Read and checked; this version runs no probes.',
+    'Health checks. Without the table nobody probes, and every backend counts as up.',
   ),
 };
 
@@ -303,6 +330,11 @@ function withFallback<S extends z.ZodType>(schema: S, fallback: string): S {
 function note<S extends z.ZodType>(schema: S, about: KeyNotes): S {
   notes.add(schema, about);
   return schema;
+}
+
+/** As the probe sends it. */
+export function utf8(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
 }
 
 function u32(): z.ZodInt {
