@@ -93,8 +93,8 @@ export class ControlPlane {
   }
 
   /**
-   * Clusters first, so that no listener opens without; then who is down, so that a data plane that starts with this
-   * message knows; then the first probes. A backend that stays keeps its health, whatever else changed.
+   * Clusters first, so that no listener opens without; then who is up and who is down, so that nothing depends on what a
+   * data plane remembers; then the first probes. A backend that stays keeps its health, whatever else changed.
    */
   private configure(config: Config, generation: number, now: Instant): void {
     assert(generation > this.generation, 'each configuration has a generation of its own');
@@ -105,15 +105,19 @@ export class ControlPlane {
     for (const directive of initialDirectives(config)) {
       if (isFirst || directive.kind !== 'AddListener') this.direct(directive);
     }
-    for (const { cluster, backends } of config.clusters) {
-      for (const { address } of backends) {
-        if (this.healthOf(cluster, address) === 'up') continue;
-        this.direct({ kind: 'SetHealth', cluster, address, healthy: false });
-      }
-    }
+    if (!isFirst) this.repeatHealth(config);
     this.plan.configure(config.clusters.map(probedCluster), now);
     this.drainPlan();
     for (const { cluster } of config.clusters) this.recordAvailability(cluster);
+  }
+
+  private repeatHealth({ clusters }: Config): void {
+    for (const { cluster, backends } of clusters) {
+      for (const { address } of backends) {
+        const healthy = this.healthOf(cluster, address) === 'up';
+        this.direct({ kind: 'SetHealth', cluster, address, healthy });
+      }
+    }
   }
 
   private replaceClusters(clusters: readonly ClusterSettings[]): void {
