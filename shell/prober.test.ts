@@ -25,7 +25,7 @@ let closing: (() => void)[];
 beforeEach(() => {
   answers = [];
   closing = [];
-  prober = new Prober((probe, answer) => answers.push([probe, answer]));
+  prober = new Prober((probe, how) => answers.push([probe, how]));
 });
 
 afterEach(() => {
@@ -171,7 +171,7 @@ function tcp(port: number, more: Partial<Probe> = {}): Probe {
     kind: 'StartProbe',
     probe: 1,
     cluster: 'c',
-    target: at(port),
+    target: loopback(port),
     mode: 'tcp',
     payload: undefined,
     header: undefined,
@@ -184,7 +184,7 @@ function udp(port: number, more: Partial<Probe> = {}): Probe {
   return tcp(port, { mode: 'udp', payload: PAYLOAD, ...more });
 }
 
-function at(port: number): Address {
+function loopback(port: number): Address {
   return ipv4(LOOPBACK, port);
 }
 
