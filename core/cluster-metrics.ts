@@ -9,6 +9,7 @@ export interface ClusterCounters {
   noAvailableBackends: number;
   availableRecovered: number;
   healthTransitions: number;
+  ejections: number;
   probesOk: number;
   probesFailed: number;
   probesSilent: number;
@@ -33,11 +34,20 @@ export const CLUSTER_CATALOGUE: Readonly<
   noAvailableBackends: sozu('cluster.no_available_backends', 'counter', 'events', 'all down'),
   availableRecovered: sozu('cluster.available_recovered', 'counter', 'events', 'one up again'),
   healthTransitions: sozu('udp.backend.health', 'counter', 'events', 'backends gone up or down'),
+  ejections: ours('udp.backend.ejected', 'events', 'backends taken out for what traffic showed'),
   failOpen: sozu('backends.fail_open', 'counter', 'flows', 'given a backend though all are down'),
-  probesOk: ours('udp.probes.ok', 'answered'),
-  probesFailed: ours('udp.probes.failed', 'refused, failed, or without the answer that was due'),
-  probesSilent: ours('udp.probes.silent', 'without an answer where none was due'),
-  probesNotTried: ours('udp.probes.not_tried', 'for which this host had no descriptor or route'),
+  probesOk: ours('udp.probes.ok', 'probes', 'answered'),
+  probesFailed: ours(
+    'udp.probes.failed',
+    'probes',
+    'refused, failed, or without the answer that was due',
+  ),
+  probesSilent: ours('udp.probes.silent', 'probes', 'without an answer where none was due'),
+  probesNotTried: ours(
+    'udp.probes.not_tried',
+    'probes',
+    'for which this host had no descriptor or route',
+  ),
 };
 
 export class ClusterMetrics {
@@ -63,6 +73,11 @@ export class ClusterMetrics {
     switch (event.kind) {
       case 'HealthChanged':
         counters.healthTransitions += 1;
+        break;
+      case 'BackendEjected':
+        counters.ejections += 1;
+        break;
+      case 'BackendReturned':
         break;
       case 'Availability':
         counters.availableBackends = event.available;
@@ -94,6 +109,7 @@ function newClusterCounters(): ClusterCounters {
     noAvailableBackends: 0,
     availableRecovered: 0,
     healthTransitions: 0,
+    ejections: 0,
     probesOk: 0,
     probesFailed: 0,
     probesSilent: 0,
@@ -110,6 +126,6 @@ function sozu(
   return { name, kind, unit, origin: 'sozu', help };
 }
 
-function ours(name: string, help: string): ClusterMetric {
-  return { name, kind: 'counter', unit: 'probes', origin: 'ours', help };
+function ours(name: string, unit: ClusterMetric['unit'], help: string): ClusterMetric {
+  return { name, kind: 'counter', unit, origin: 'ours', help };
 }

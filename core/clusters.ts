@@ -22,6 +22,7 @@ export class Clusters {
   private readonly list: Cluster[] = [];
   private readonly byName = new Map<string, Cluster>();
   private counting = false;
+  private answering = false;
 
   constructor(placementSeed: Hash64, random: Random) {
     this.placementSeed = placementSeed;
@@ -48,6 +49,7 @@ export class Clusters {
       this.place({ ...known, settings });
     }
     this.counting = this.list.some((cluster) => cluster.settings.loadMetric === 'REQUESTS');
+    this.answering = this.list.some((cluster) => cluster.settings.exchange === 'request-response');
   }
 
   /** What the control plane found out. A cluster that is not known is nobody's. */
@@ -65,6 +67,11 @@ export class Clusters {
   /** Whether any cluster compares backends by datagrams forwarded: else nobody need count them. */
   get countRequests(): boolean {
     return this.counting;
+  }
+
+  /** Whether any cluster's requests are answered, so that missing answers tell something: else nobody need count them. */
+  get countAnswers(): boolean {
+    return this.answering;
   }
 
   at(number: number): Cluster {

@@ -5,6 +5,7 @@
 import type { Address } from './address.ts';
 import type { Backend, ClusterConfig } from './contract.ts';
 import type { HealthSettings } from './health/settings.ts';
+import type { Exchange } from './presets.ts';
 import type { Duration } from './time.ts';
 
 export type LoadBalancing =
@@ -35,6 +36,10 @@ export type ClusterSettings = Omit<ClusterConfig, 'frontTimeout' | 'backTimeout'
   readonly backends: readonly Backend[];
   /** Without: nobody probes, and every backend counts as up. */
   readonly health?: HealthSettings | undefined;
+  /** Whether a backend answers each request. Undefined: nobody said, and missing answers are no evidence. */
+  readonly exchange?: Exchange | undefined;
+  /** Whether refusals and missing answers take a backend out for a while; true unless given. */
+  readonly passive?: boolean | undefined;
 };
 
 export interface Config {

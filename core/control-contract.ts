@@ -3,12 +3,14 @@ import type { Address } from './address.ts';
 import type { Config } from './config.ts';
 import type { GeneratedDirective, Report } from './directives.ts';
 import type { Health } from './health/hysteresis.ts';
+import type { PassiveEvidence } from './health/passive-contract.ts';
 import type {
   HealthEvidence,
   ProbeAnswer,
   ProbeId,
   ProbePlanOutput,
 } from './health/probe-contract.ts';
+import type { Instant } from './time.ts';
 
 export type ControlInput =
   /** The configuration from now on. Its listeners are opened the first time; later only clusters change. */
@@ -32,6 +34,20 @@ export type ControlEvent =
       readonly from: Health;
       readonly to: Health;
       readonly evidence: HealthEvidence;
+    }
+  /** Its traffic speaks against a backend: no new flows for it until then. */
+  | {
+      readonly kind: 'BackendEjected';
+      readonly cluster: string;
+      readonly address: Address;
+      readonly until: Instant;
+      readonly evidence: PassiveEvidence;
+    }
+  | {
+      readonly kind: 'BackendReturned';
+      readonly cluster: string;
+      readonly address: Address;
+      readonly reason: 'time-over' | 'last-available';
     }
   | {
       readonly kind: 'Availability';

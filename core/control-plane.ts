@@ -11,9 +11,14 @@ import type { ControlEvent, ControlInput, ControlOutput } from './control-contra
 import { initialDirectives, type Directive, type Report } from './directives.ts';
 import type { Hash64 } from './hash.ts';
 import type { Health } from './health/hysteresis.ts';
-import type { ProbePlanOutput, ProbeWake } from './health/probe-contract.ts';
-import { ProbePlan } from './health/probe-plan.ts';
 import { evaluateAvailability, RollUp } from './health/roll-up.ts';
+import {
+  HealthWatch,
+  type Ejection,
+  type WatchedCluster,
+  type WatchOutput,
+  type WatchWake,
+} from './health/watch.ts';
 import { OutputQueue } from './output-queue.ts';
 import { createRandom } from './random.ts';
 import { after, until, type Instant } from './time.ts';
@@ -25,12 +30,12 @@ export interface ControlOptions {
   readonly probesInFlightMax?: number | undefined;
 }
 
-type HealthChanged = Extract<ProbePlanOutput, { kind: 'HealthChanged' }>;
-type ProbeEnded = Extract<ProbePlanOutput, { kind: 'ProbeEnded' }>;
+type HealthChanged = Extract<WatchOutput, { kind: 'HealthChanged' }>;
+type ProbeEnded = Extract<WatchOutput, { kind: 'ProbeEnded' }>;
 
 /** After each input, every output is polled before the next input. */
 export class ControlPlane {
-  private readonly plan: ProbePlan;
+  private readonly watch: HealthWatch;
   private readonly rollUp = new RollUp();
   private readonly metrics = new ClusterMetrics();
   private readonly outputs = new OutputQueue<ControlOutput>();
@@ -39,7 +44,7 @@ export class ControlPlane {
   private generation = 0;
 
   constructor(options: ControlOptions) {
-    this.plan = new ProbePlan(createRandom(options.randomSeed), options.probesInFlightMax);
+    this.watch = new HealthWatch(createRandom(options.randomSeed), options.probesInFlightMax);
   }
 
   handleInput(input: ControlInput, now: Instant): void {
@@ -48,8 +53,8 @@ export class ControlPlane {
       case 'Configure':
         return this.configure(input.config, input.generation, now);
       case 'ProbeAnswered':
-        this.plan.probeAnswered(input.probe, input.answer, now);
-        return this.drainPlan();
+        this.watch.probeAnswered(input.probe, input.answer, now);
+        return this.drainWatch();
       case 'Reported':
         return this.onReport(input.report, now);
       case 'Drain':
@@ -65,21 +70,21 @@ export class ControlPlane {
   /** The timer fired, perhaps early. */
   handleTimeout(now: Instant): void {
     assert(this.outputs.pending === 0, 'outputs are drained before the next call');
-    this.plan.handleTimeout(now);
-    this.drainPlan();
+    this.watch.handleTimeout(now);
+    this.drainWatch();
   }
 
   pollOutput(): ControlOutput | undefined {
     return this.outputs.poll();
   }
 
-  pollTimeout(): ProbeWake | undefined {
-    return this.plan.nextWake();
+  pollTimeout(): WatchWake | undefined {
+    return this.watch.nextWake();
   }
 
-  /** Up for whatever is not probed. */
+  /** As probes see it: up for whatever is not probed. */
   healthOf(cluster: string, address: Address): Health {
-    return this.plan.healthOf(cluster, address);
+    return this.watch.healthOf(cluster, address);
   }
 
   /** The counters of a cluster, for readers; undefined when there is no such cluster. */
@@ -89,12 +94,13 @@ export class ControlPlane {
 
   /** Probes that were started and have neither ended nor been cancelled. */
   get probesInFlight(): number {
-    return this.plan.inFlightCount;
+    return this.watch.probesInFlight;
   }
 
   /**
-   * Clusters first, so that no listener opens without; then who is up and who is down, so that nothing depends on what a
-   * data plane remembers; then the first probes. A backend that stays keeps its health, whatever else changed.
+   * Clusters first, so that no listener opens without; then the first probes; then, but for the first time, who may serve
+   * and who may not, so that nothing depends on what a data plane remembers. A backend that stays keeps its health, whatever
+   * else changed.
    */
   private configure(config: Config, generation: number, now: Instant): void {
     assert(generation > this.generation, 'each configuration has a generation of its own');
@@ -105,17 +111,16 @@ export class ControlPlane {
     for (const directive of initialDirectives(config)) {
       if (isFirst || directive.kind !== 'AddListener') this.direct(directive);
     }
+    this.watch.configure(config.clusters.map(watchedCluster), now);
+    this.drainWatch();
     if (!isFirst) this.repeatHealth(config);
-    this.plan.configure(config.clusters.map(probedCluster), now);
-    this.drainPlan();
     for (const { cluster } of config.clusters) this.recordAvailability(cluster);
   }
 
   private repeatHealth({ clusters }: Config): void {
     for (const { cluster, backends } of clusters) {
       for (const { address } of backends) {
-        const healthy = this.healthOf(cluster, address) === 'up';
-        this.direct({ kind: 'SetHealth', cluster, address, healthy });
+        this.steer(cluster, address);
       }
     }
   }
@@ -142,22 +147,37 @@ export class ControlPlane {
   }
 
   private onReport(report: Report, now: Instant): void {
-    if (report.kind === 'Stopped') this.stopProbing(now);
+    switch (report.kind) {
+      case 'BackendRefused':
+        this.watch.refused(report.cluster, report.address, report.flow, now);
+        return this.drainWatch();
+      case 'BackendTraffic':
+        this.watch.exchanged(report.cluster, report.address, report, now);
+        return this.drainWatch();
+      case 'Stopped':
+        return this.stopProbing(now);
+      case 'ListenerOpened':
+      case 'ListenerFailed':
+      case 'UpstreamFailed':
+        return undefined;
+      default:
+        return assertNever(report);
+    }
   }
 
   private stopProbing(now: Instant): void {
-    this.plan.configure([], now);
-    this.drainPlan();
+    this.watch.configure([], now);
+    this.drainWatch();
   }
 
-  private drainPlan(): void {
-    const { plan } = this;
-    for (let output = plan.pollOutput(); output !== undefined; output = plan.pollOutput()) {
+  private drainWatch(): void {
+    const { watch } = this;
+    for (let output = watch.pollOutput(); output !== undefined; output = watch.pollOutput()) {
       this.translate(output);
     }
   }
 
-  private translate(output: ProbePlanOutput): void {
+  private translate(output: WatchOutput): void {
     switch (output.kind) {
       case 'StartProbe':
       case 'CancelProbe':
@@ -167,6 +187,9 @@ export class ControlPlane {
         return this.onProbeEnded(output);
       case 'HealthChanged':
         return this.onHealthChanged(output);
+      case 'Ejected':
+      case 'Returned':
+        return this.onEjection(output);
       default:
         return assertNever(output);
     }
@@ -179,10 +202,25 @@ export class ControlPlane {
   }
 
   private onHealthChanged(changed: HealthChanged): void {
-    const { cluster, address, to } = changed;
-    this.direct({ kind: 'SetHealth', cluster, address, healthy: to === 'up' });
+    const { cluster, address } = changed;
+    this.steer(cluster, address);
     this.tell(changed);
     this.recordAvailability(cluster);
+  }
+
+  private onEjection(ejection: Ejection): void {
+    const { cluster, address } = ejection;
+    this.steer(cluster, address);
+    if (ejection.kind === 'Ejected') this.tell({ ...ejection, kind: 'BackendEjected' });
+    else this.tell({ ...ejection, kind: 'BackendReturned' });
+    this.recordAvailability(cluster);
+  }
+
+  /** Whether new flows may go there: both its probes and its traffic have a say. */
+  private steer(cluster: string, address: Address): void {
+    const healthy =
+      this.healthOf(cluster, address) === 'up' && !this.watch.isEjected(cluster, address);
+    this.direct({ kind: 'SetHealth', cluster, address, healthy });
   }
 
   private recordAvailability(cluster: string): void {
@@ -191,7 +229,7 @@ export class ControlPlane {
     const distinct = new Map(backends.map((backend) => [backendIdentity(backend), backend]));
     const conditions = [...distinct.values()].map(({ address }) => ({
       health: this.healthOf(cluster, address),
-      ejected: false,
+      ejected: this.watch.isEjected(cluster, address),
       closing: false,
     }));
     for (const output of this.rollUp.record(cluster, evaluateAvailability(conditions))) {
@@ -211,11 +249,13 @@ export class ControlPlane {
   }
 }
 
-function probedCluster(settings: ClusterSettings): Parameters<ProbePlan['configure']>[0][number] {
+function watchedCluster(settings: ClusterSettings): WatchedCluster {
   return {
     cluster: settings.cluster,
     settings: settings.health,
     proxyProtocol: settings.sendProxyProtocol,
     backends: settings.backends.map(({ address }) => address),
+    exchange: settings.exchange,
+    passive: settings.passive ?? true,
   };
 }

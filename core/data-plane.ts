@@ -2,54 +2,44 @@
  * One data plane: all listeners with their flow machines, the clusters they lead to and the upstream sockets of their flows.
  * Directives go in, reports come out (law 9); whatever a worker decides is decided here, whatever it does is an output.
  */
-import { isUnspecified, type Address } from './address.ts';
+import type { Address } from './address.ts';
 import { assert, assertNever, present } from './assert.ts';
 import {
   flowId,
   knownSocket,
   listenerOf,
+  serialOf,
   socketId,
   type FlowId,
   type ListenerId,
   type SocketId,
 } from './brand.ts';
-import { Clusters } from './clusters.ts';
+import { Clusters, type Cluster } from './clusters.ts';
 import type { ClusterSettings, ListenerConfig } from './config.ts';
 import type { Backend, Output } from './contract.ts';
 import type { GeneratedDirective, Report } from './directives.ts';
-import { Egress, type Tally } from './egress.ts';
-import type { Hash64 } from './hash.ts';
-import type { TableSeed } from './keyed-hash.ts';
-import { UdpManager } from './manager.ts';
-import { foldOutput, newCounters, type ListenerCounters } from './metrics.ts';
+import { Egress } from './egress.ts';
+import { Evidence } from './evidence.ts';
+import type { UdpManager } from './manager.ts';
+import { foldOutput, type ListenerCounters } from './metrics.ts';
 import { OutputQueue } from './output-queue.ts';
 import type { PlaneInput, PlaneOutput, Wake } from './plane-contract.ts';
+import { newListener, type Listener, type PlaneOptions } from './plane-listener.ts';
 import type { Errno, SendFailed } from './ports.ts';
 import { createRandom } from './random.ts';
 import { Registry } from './registry.ts';
 import type { Instant } from './time.ts';
 import { UpstreamTable } from './upstream-table.ts';
 
-export interface PlaneOptions {
-  readonly placementSeed: Hash64;
-  /** Secret; see keyed-hash.ts. */
-  readonly tableSeed: TableSeed;
-  /** For RANDOM and POWER_OF_TWO. */
-  readonly randomSeed: Hash64;
-}
-
-interface Listener extends Tally {
-  readonly id: ListenerId;
-  readonly config: ListenerConfig;
-  readonly generation: number;
-  readonly manager: UdpManager;
-  /** Slot to socket id. */
-  readonly sockets: Float64Array;
-}
-
 interface Stopping {
   readonly deadline: Instant;
   readonly generation: number;
+}
+
+interface Owners {
+  readonly cluster: Cluster;
+  readonly backend: Backend;
+  readonly number: number;
 }
 
 export class DataPlane {
@@ -60,6 +50,7 @@ export class DataPlane {
   private readonly backends = new Registry<Backend>();
   private readonly outputs = new OutputQueue<PlaneOutput>();
   private readonly egress = new Egress(this.outputs);
+  private readonly evidence = new Evidence((report) => this.report(report));
   private serial = 0;
   private stopping: Stopping | undefined;
   private stopped = false;
@@ -179,12 +170,19 @@ export class DataPlane {
       listener.counters.droppedUnknownFlow += 1;
       return;
     }
+    if (this.clusters.countAnswers || this.evidence.hasDoubts) {
+      const { cluster, backend } = this.ownersOf(socket);
+      this.evidence.answered(cluster, backend);
+    }
     listener.manager.handleInput({ kind: 'BackendDatagram', flow: flowId(slot), payload }, now);
     this.drain(listener, now);
   }
 
   private onRefused(socket: SocketId): void {
     this.listenerAt(listenerOf(socket)).counters.upstreamRefused += 1;
+    if (this.upstreams.slotOf(socket) === undefined) return;
+    const { cluster, backend } = this.ownersOf(socket);
+    this.evidence.refused(cluster, backend, serialOf(socket));
   }
 
   /** The flow is aborted, unless it closed in the very drain that opened it (spec §6.7, T12). */
@@ -226,6 +224,7 @@ export class DataPlane {
   /** A drain is over once no flow is left and the last reply has gone. */
   private onFlushed(now: Instant): void {
     this.egress.flushed();
+    this.evidence.flushed(now);
     for (const listener of this.listeners) {
       if (listener === undefined) continue;
       listener.counters.forwarded += listener.sentToBackends;
@@ -268,23 +267,8 @@ export class DataPlane {
 
   private addListener(id: ListenerId, config: ListenerConfig, generation: number): void {
     assert(this.listeners[id] === undefined, 'a listener is added once');
-    this.listeners[id] = {
-      id,
-      config,
-      generation,
-      manager: new UdpManager({
-        config: this.clusters.configFor(config),
-        maxFlows: config.maxFlows,
-        maxRxDatagramSize: config.maxRxDatagramSize,
-        placementSeed: this.options.placementSeed,
-        tableSeed: this.options.tableSeed,
-        keyedByLocal: isUnspecified(config.address),
-      }),
-      counters: newCounters(),
-      sockets: new Float64Array(config.maxFlows),
-      sentToBackends: 0,
-      sentToClients: 0,
-    };
+    const about = { id, config, generation };
+    this.listeners[id] = newListener(about, this.clusters.configFor(config), this.options);
     this.upstreams.grow(this.listeners.reduce((sum, one) => sum + (one?.config.maxFlows ?? 0), 0));
     this.outputs.push({
       kind: 'OpenListener',
@@ -359,9 +343,10 @@ export class DataPlane {
     now: Instant,
   ): void {
     const socket = this.socketOf(listener, flow);
-    if (this.clusters.countRequests) {
-      const { cluster, backend } = this.upstreams.ownersOf(socket);
-      this.clusters.at(cluster).backends.forwarded(this.backends.get(backend), now);
+    if (this.clusters.countRequests || this.clusters.countAnswers) {
+      const { cluster, backend } = this.ownersOf(socket);
+      cluster.backends.forwarded(backend, now);
+      this.evidence.forwarded(cluster, backend);
     }
     this.egress.toBackend(listener, socket, header, payload);
   }
@@ -378,12 +363,19 @@ export class DataPlane {
 
   private closeUpstream(listener: Listener, flow: FlowId): void {
     const socket = this.socketOf(listener, flow);
-    const { cluster, backend } = this.upstreams.ownersOf(socket);
-    this.clusters.at(cluster).backends.flowClosed(this.backends.get(backend));
-    this.backends.release(backend);
+    const { cluster, backend, number } = this.ownersOf(socket);
+    cluster.backends.flowClosed(backend);
+    this.backends.release(number);
+    if (this.backends.find(backend) === undefined) this.evidence.forget(backend);
     this.upstreams.remove(socket);
     this.egress.upstreamClosed(listener, socket);
     this.outputs.push({ kind: 'CloseUpstream', socket });
+  }
+
+  /** Where the flow of an open socket leads; `number` is the backend's in the registry. */
+  private ownersOf(socket: SocketId): Owners {
+    const { cluster, backend: number } = this.upstreams.ownersOf(socket);
+    return { cluster: this.clusters.at(cluster), backend: this.backends.get(number), number };
   }
 
   private report(report: Report): void {

@@ -53,6 +53,24 @@ export type Report =
       readonly address: Address;
       readonly errno: string;
     }
+  /** The socket of a live flow heard a refusal. `flow` tells live flows apart. */
+  | {
+      readonly kind: 'BackendRefused';
+      readonly cluster: string;
+      readonly address: Address;
+      readonly flow: number;
+    }
+  /**
+   * So many client datagrams went to a backend since the last of these, and so many came from it: of clusters whose requests
+   * are answered. Of others only that a backend which had refused is heard again.
+   */
+  | {
+      readonly kind: 'BackendTraffic';
+      readonly cluster: string;
+      readonly address: Address;
+      readonly forwarded: number;
+      readonly answered: number;
+    }
   /** An upstream socket could not be opened; its flow was aborted. */
   | { readonly kind: 'UpstreamFailed'; readonly listener: ListenerId; readonly errno: string }
   /** Everything is closed, and how many flows the stop cut short. */

@@ -1,4 +1,7 @@
-/** The control plane's events as log lines: limited for each backend and each cluster, so that one that flaps is one line in ten seconds. */
+/**
+ * The control plane's events as log lines: limited for each backend and each cluster, so that one that flaps is one line of
+ * each kind in ten seconds.
+ */
 import {
   assertNever,
   formatAddress,
@@ -12,6 +15,9 @@ export function logEvent(log: Log, limiter: LogLimiter, event: ControlEvent): vo
   switch (event.kind) {
     case 'HealthChanged':
       return logHealth(log, limiter, event);
+    case 'BackendEjected':
+    case 'BackendReturned':
+      return logEjection(log, limiter, event);
     case 'NoAvailableBackends': {
       const suppressed = limiter.admit(`all down ${cluster}`);
       if (suppressed === undefined) return undefined;
@@ -44,6 +50,23 @@ function logHealth(
   const line = { cluster, backend, ...evidenceOf(evidence), suppressed };
   if (to === 'down') log.warn(line, 'backend down');
   else log.info(line, 'backend up');
+}
+
+function logEjection(
+  log: Log,
+  limiter: LogLimiter,
+  event: Extract<ControlEvent, { kind: 'BackendEjected' | 'BackendReturned' }>,
+): void {
+  const { cluster, kind } = event;
+  const backend = formatAddress(event.address);
+  const suppressed = limiter.admit(`${kind} ${backend} ${cluster}`);
+  if (suppressed === undefined) return;
+  if (event.kind === 'BackendEjected') {
+    const { kind: evidence, ...figures } = event.evidence;
+    log.warn({ cluster, backend, evidence, ...figures, suppressed }, 'backend ejected');
+  } else {
+    log.info({ cluster, backend, reason: event.reason, suppressed }, 'backend returned');
+  }
 }
 
 function evidenceOf(evidence: HealthEvidence): Record<string, string | number> {

@@ -125,6 +125,10 @@ export class Proxy {
       case 'UpstreamFailed':
         this.logUpstreamFailure(report.errno);
         break;
+      // Evidence, for the control plane alone.
+      case 'BackendRefused':
+      case 'BackendTraffic':
+        break;
       case 'Stopped':
         this.settle({ flowsClosed: report.flowsClosed });
         break;

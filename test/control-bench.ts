@@ -1,7 +1,7 @@
 /** Both planes of one process, joined by their pumps, on ports that only take notes; the test answers the probes. */
 import { formatAddress, type Address } from '../core/address.ts';
 import { present } from '../core/assert.ts';
-import { listenerId } from '../core/brand.ts';
+import { listenerId, type SocketId } from '../core/brand.ts';
 import type { Config } from '../core/config.ts';
 import type { ControlEvent, Probe } from '../core/control-contract.ts';
 import { ControlPlane } from '../core/control-plane.ts';
@@ -36,7 +36,11 @@ export class ControlBench {
   wake: Instant | undefined;
   /** How a probe is answered inside the call that starts it, by target; `silent` unless said. */
   readonly manners: Map<string, Manner> = new Map();
+  /** When a backend was last ejected. */
+  ejectedAt: Instant | undefined;
   private clients = 0;
+  /** Where each opened socket leads, in the order of opening. */
+  private readonly leads: string[] = [];
 
   constructor(probesInFlightMax?: number) {
     this.control = new ControlPlane({ randomSeed: { high: 5, low: 6 }, probesInFlightMax });
@@ -58,7 +62,10 @@ export class ControlBench {
         wakeAt: (at) => {
           this.wake = at;
         },
-        event: (event) => void this.events.push(event),
+        event: (event) => {
+          this.events.push(event);
+          if (event.kind === 'BackendEjected') this.ejectedAt = this.ports.clock;
+        },
       },
       plane,
     );
@@ -105,7 +112,14 @@ export class ControlBench {
     this.pump.clientDatagram(listenerId(0), addressOf(client), undefined, Uint8Array.of(1));
     this.pump.endTurn();
     const opened = this.ports.calls.find((call) => call.startsWith('open'));
-    return opened?.split(' ').at(-1);
+    const place = opened?.split(' ').at(-1);
+    if (place !== undefined) this.leads.push(place);
+    return place;
+  }
+
+  /** The sockets that were ever opened to `address`. */
+  opened(address: string): SocketId[] {
+    return this.ports.opened.filter((_, nth) => this.leads[nth] === address);
   }
 
   /** Where so many new clients go, each place once. */

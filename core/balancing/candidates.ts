@@ -1,7 +1,8 @@
 /**
  * Which backends a new flow may go to (spec §3.1): healthy primaries, else healthy backups, else everybody, because a wrong
- * health check must not turn an outage of the check into an outage of the service; or nobody, where an operator who trusts
- * the check says so (`fail_open = false`). Recomputed on change, never per selection. Health comes from outside; it steers new flows only.
+ * health check must not turn an outage of the check into an outage of the service; or nobody, where an operator trusts the
+ * check (`fail_open = false`). Recomputed on change, never per selection. Health comes from outside; it steers new flows
+ * only.
  */
 import { formatAddress, sameAddress, type Address } from '../address.ts';
 import type { Backend } from '../contract.ts';

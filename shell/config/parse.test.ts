@@ -44,6 +44,8 @@ test('the Sōzu file of spec §7.1 loads unchanged, without an error', () => {
           { id: 'dns-1', address: parseAddress('10.0.0.11:53'), weight: 200, backup: false },
           { id: 'dns-2', address: parseAddress('10.0.0.12:53'), weight: 100, backup: true },
         ],
+        exchange: undefined,
+        passive: true,
         health: {
           mode: 'TCP_PROBE',
           tcpPort: 53,

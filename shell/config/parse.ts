@@ -175,6 +175,8 @@ function toCluster({ id, table }: ClusterDraft): ClusterSettings {
       const name = backend.backend_id ?? `${id}-${index}-${formatAddress(address)}`;
       return { id: name, address, weight: backend.weight, backup: backend.backup };
     }),
+    exchange: udp.exchange,
+    passive: udp.passive_health,
     health: udp.health === undefined ? undefined : toHealth(udp.health),
   };
 }

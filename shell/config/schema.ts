@@ -8,6 +8,7 @@ import { parseAddress, type Address } from '../../core/address.ts';
 import { LIMITS, type LoadBalancing, type LoadMetric } from '../../core/config.ts';
 import { DATAGRAM_BYTES_MAX } from '../../core/contract.ts';
 import { LOCAL_HEADER } from '../../core/health/probe-contract.ts';
+import type { Exchange } from '../../core/presets.ts';
 import { FOREIGN_CLUSTER_KEYS, FOREIGN_LISTENER_KEYS } from './sozu-keys.ts';
 
 /** What the manual says of a key. */
@@ -65,6 +66,8 @@ export interface UdpTable {
   readonly proxy_protocol_every_datagram: boolean;
   readonly subnet_prefix_ipv4: number;
   readonly subnet_prefix_ipv6: number;
+  readonly exchange?: Exchange | undefined;
+  readonly passive_health: boolean;
   readonly health?: HealthTable | undefined;
 }
 
@@ -236,6 +239,14 @@ const udpShape = {
     z.int().min(0).max(128).default(LIMITS.subnetPrefixIpv6),
     'The same for IPv6.',
     'bits',
+  ),
+  exchange: ours(
+    z.enum(['request-response', 'one-way']).optional(),
+    'Whether a backend answers each request. Only where it says `"request-response"` do missing answers count.',
+  ),
+  passive_health: ours(
+    z.boolean().default(true),
+    'Take a backend out of rotation for a while when its traffic speaks against it: refusals, or missing answers.',
   ),
   health: sozu(
     z

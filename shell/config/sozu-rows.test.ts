@@ -179,6 +179,13 @@ test('udp_probe_payload_is_captured: as the bytes of its UTF-8, escapes included
   expect(health?.udpProbePayload).toEqual(Uint8Array.of(0, 1, 0xc3, 0xa9));
 });
 
+test('exchange and passive_health reach the core; without them traffic is watched, and answers are not asked for', () => {
+  const keys = toml({ udp: 'exchange = "request-response"\npassive_health = false' });
+  const clusterOf = (text: string): unknown => parseConfig(text).config?.clusters[0];
+  expect(clusterOf(keys)).toMatchObject({ exchange: 'request-response', passive: false });
+  expect(clusterOf(toml({}))).toMatchObject({ exchange: undefined, passive: true });
+});
+
 test('a payload that no datagram carries behind a header is an error', () => {
   const payload = (bytes: number): string =>
     toml({ health: `mode = "UDP_PROBE"\nudp_probe_payload = "${'x'.repeat(bytes)}"` });

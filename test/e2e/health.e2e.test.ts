@@ -1,4 +1,7 @@
-/** Health against real processes: backends that die, hang, say nothing and come back, and a real resolver behind LOCAL probes. */
+/**
+ * Health against real processes: backends that die, hang, say nothing and come back, and a real resolver behind LOCAL
+ * probes.
+ */
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { Child } from './child.ts';
