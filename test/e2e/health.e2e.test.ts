@@ -4,9 +4,10 @@
  */
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { Child } from './child.ts';
+import type { Child } from './child.ts';
 import { openClient, openClients } from './client.ts';
 import { query, readResponse } from './dns.ts';
+import { startEcho } from './echo.ts';
 import { needPeers } from './peers.ts';
 import { freePort } from './ports.ts';
 import { startProxy, toml } from './proxy.ts';
@@ -17,7 +18,6 @@ const FAST = { probe_interval_seconds: 1, probe_timeout_seconds: 1 };
 /** For probes that are answered or refused at once: a busy machine must not look like a dead backend. */
 const PATIENT = { probe_interval_seconds: 1, probe_timeout_seconds: 10 };
 const FALL = 3;
-const PROGRAM = fileURLToPath(new URL('echo-backend.mjs', import.meta.url));
 
 test.each([
   ['TCP probes', { mode: 'TCP_PROBE' }],
@@ -189,19 +189,6 @@ test('a TCP probe of a PPv2 cluster sends the LOCAL header and nothing else; oth
   expect(new Set(said(proxied.child))).toEqual(new Set(['TCP 0d0a0d0a000d0a515549540a20000000']));
   expect(said(plain.child)).toEqual([]);
 });
-
-interface Echo {
-  readonly child: Child;
-  readonly port: number;
-  readonly endpoint: string;
-}
-
-async function startEcho(name: string, at?: number, ...more: readonly string[]): Promise<Echo> {
-  const port = at ?? (await freePort());
-  const child = new Child(process.execPath, [PROGRAM, String(port), name, ...more]);
-  await child.stdout.first((line) => line === 'ready', 'its sockets');
-  return { child, port, endpoint: `127.0.0.1:${port}` };
-}
 
 /** Who answers four new clients. */
 async function servers(port: number): Promise<string[]> {
