@@ -14,6 +14,9 @@ import { seconds, until, type Instant } from './time.ts';
 type Act =
   | { readonly kind: 'configure'; readonly clusters: readonly ClusterSettings[] }
   | { readonly kind: 'answer'; readonly pick: number; readonly answer: ProbeAnswer }
+  /** All flows of one flow's backend hear so many refusals, or the flow a datagram from it. */
+  | { readonly kind: 'refused'; readonly flow: number; readonly count: number }
+  | { readonly kind: 'heard'; readonly flow: number }
   | { readonly kind: 'wait'; readonly seconds: number }
   | { readonly kind: 'client' };
 
@@ -34,11 +37,15 @@ const clusterArbitrary = (name: string): fc.Arbitrary<ClusterSettings> =>
       ),
       backends: fc.subarray([1, 2, 3], { minLength: 1 }),
       loadBalancing: fc.constantFrom('ROUND_ROBIN', 'RANDOM', 'HRW', 'MAGLEV'),
+      exchange: fc.constantFrom('request-response' as const, 'one-way' as const),
+      passive: fc.oneof({ weight: 5, arbitrary: fc.constant(true) }, fc.boolean()),
     })
-    .map(({ health, backends, loadBalancing }) =>
+    .map(({ health, backends, loadBalancing, exchange, passive }) =>
       clusterSettings({
         cluster: name,
         loadBalancing,
+        exchange,
+        passive,
         backends: backendsOf(...backends),
         health:
           health === undefined
@@ -72,12 +79,25 @@ const acts: fc.Arbitrary<Act> = fc.oneof(
       seconds: fc.integer({ min: 1, max: 400 }).map((n) => n / 100),
     }),
   },
-  { weight: 2, arbitrary: fc.constant({ kind: 'client' as const }) },
+  { weight: 4, arbitrary: fc.constant({ kind: 'client' as const }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant('refused' as const),
+      flow: fc.nat(30),
+      count: fc.integer({ min: 1, max: 3 }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('heard' as const), flow: fc.nat(30) }),
+  },
 );
 
 const walks = fc.array(acts, { maxLength: 120, size: 'max' });
 
-test('laws: health is hysteresis over what the probes met, both planes agree on it, and new flows obey it', () => {
+test('laws: health is hysteresis over what probes met, both planes agree, new flows obey, and ejection spares enough', () => {
+  const seen = new Set<string>();
   fc.assert(
     fc.property(configurations, walks, (first, walk) => {
       const world = new World(first);
@@ -85,9 +105,18 @@ test('laws: health is hysteresis over what the probes met, both planes agree on 
         world.perform(act);
         world.check();
       }
+      for (const { kind } of world.bench.events) seen.add(kind);
     }),
     { numRuns: 200 },
   );
+  expect([...seen.keys()].sort(), 'everything happened sometimes').toEqual([
+    'Availability',
+    'BackendEjected',
+    'BackendReturned',
+    'ClusterRecovered',
+    'HealthChanged',
+    'NoAvailableBackends',
+  ]);
 });
 
 test('law: recovery is always possible, and so is an outage', () => {
@@ -163,7 +192,9 @@ class World {
   clusters: readonly ClusterSettings[] = [];
   private readonly flights = new Map<number, Flight>();
   private readonly health = new Map<string, HealthState>();
+  private readonly ejected = new Set<string>();
   private seen = 0;
+  private told = 0;
 
   constructor(first: readonly ClusterSettings[]) {
     this.configure(first);
@@ -186,6 +217,10 @@ class World {
       case 'wait':
         this.wait(act.seconds);
         break;
+      case 'refused':
+      case 'heard':
+        this.traffic(act);
+        break;
       case 'client':
         this.checkClient();
     }
@@ -194,12 +229,17 @@ class World {
 
   check(): void {
     for (const { cluster, backends } of this.clusters) {
-      let available = 0;
+      let [available, up, ejected] = [0, 0, 0];
       for (const { address } of backends) {
         const expected = this.healthOf(cluster, formatAddress(address));
         expect(this.bench.healthOf(address, cluster)).toBe(expected);
-        if (expected === 'up') available += 1;
+        const isEjected = this.ejected.has(`${cluster} ${formatAddress(address)}`);
+        if (expected === 'up') up += 1;
+        if (isEjected) ejected += 1;
+        if (expected === 'up' && !isEjected) available += 1;
       }
+      if (up > 0) expect(available, 'the last one is never ejected').toBeGreaterThan(0);
+      expect(ejected, 'never more than half').toBeLessThanOrEqual(backends.length / 2);
       const total = backends.length;
       expect(this.bench.availability(cluster)).toEqual({ available, total });
       expect(this.bench.control.countersOf(cluster)).toMatchObject({
@@ -230,6 +270,40 @@ class World {
       ),
     );
     for (const key of this.health.keys()) if (!watched.has(key)) this.health.delete(key);
+    this.hearEjections();
+    const listened = new Set(
+      clusters.flatMap(({ cluster, backends, passive }) =>
+        passive === false
+          ? []
+          : backends.map(({ address }) => `${cluster} ${formatAddress(address)}`),
+      ),
+    );
+    for (const key of this.ejected) if (!listened.has(key)) this.ejected.delete(key);
+  }
+
+  private traffic(act: Extract<Act, { flow: number }>): void {
+    const { bench } = this;
+    const { opened } = bench.ports;
+    const flow = opened[act.flow % opened.length];
+    if (flow === undefined) return;
+    const flows = act.kind === 'refused' ? bench.neighbours(flow) : [];
+    for (const one of flows) {
+      for (let n = 0; n < act.count; n += 1) bench.pump.refused(one);
+    }
+    if (act.kind === 'heard') bench.pump.backendDatagram(flow, Uint8Array.of(1));
+    bench.pump.endTurn();
+  }
+
+  private hearEjections(): void {
+    for (; this.told < this.bench.events.length; this.told += 1) {
+      const event = this.bench.events[this.told]!;
+      if (event.kind !== 'BackendEjected' && event.kind !== 'BackendReturned') continue;
+      const key = `${event.cluster} ${formatAddress(event.address)}`;
+      const isNews = event.kind === 'BackendEjected';
+      expect(this.ejected.has(key), 'ejected and returned by turns').toBe(!isNews);
+      if (isNews) this.ejected.add(key);
+      else this.ejected.delete(key);
+    }
   }
 
   private wait(time: number): void {
@@ -243,6 +317,7 @@ class World {
 
   /** Notes what was started, and what ran out of time: the rest of what is gone was cancelled, and says nothing. */
   private hear(): void {
+    this.hearEjections();
     for (const [probe, flight] of this.flights) {
       if (this.bench.flying.has(probe)) continue;
       this.flights.delete(probe);
@@ -280,7 +355,9 @@ class World {
     const place = this.bench.askAnew();
     const { backends, health } = this.clusters[0]!;
     const all = backends.map(({ address }) => formatAddress(address));
-    const up = all.filter((address) => this.healthOf('c', address) === 'up');
+    const up = all.filter(
+      (address) => this.healthOf('c', address) === 'up' && !this.ejected.has(`c ${address}`),
+    );
     if (up.length > 0) expect(up).toContain(place);
     else if (health?.failOpen === false) expect(place).toBeUndefined();
     else expect(all).toContain(place);

@@ -9,7 +9,7 @@ import type { Report } from './directives.ts';
 import { milliseconds, until, type Duration, type Instant } from './time.ts';
 
 /** A fifth of the time after which backends are compared, so that an answer falls beside its request. */
-export const TRAFFIC_REPORT_PERIOD: Duration = milliseconds(100);
+const TRAFFIC_REPORT_PERIOD: Duration = milliseconds(100);
 
 interface Exchanged {
   readonly cluster: string;

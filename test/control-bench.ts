@@ -122,6 +122,11 @@ export class ControlBench {
     return this.ports.opened.filter((_, nth) => this.leads[nth] === address);
   }
 
+  /** The sockets that lead where this one does, itself included. */
+  neighbours(socket: SocketId): SocketId[] {
+    return this.opened(this.leads[this.ports.opened.indexOf(socket)] ?? '');
+  }
+
   /** Where so many new clients go, each place once. */
   places(count: number): string[] {
     const found = new Set<string>();
