@@ -117,6 +117,19 @@ describe('missing answers', () => {
   });
 });
 
+test('a backend that was down before its traffic was watched is not taken for one in rotation', () => {
+  const two = { backends: backendsOf(1, 2), health: healthSettings({}) };
+  const bench = started({ ...two, passive: false });
+  bench.behave(ONE, 'refused');
+  bench.runUntil(20);
+  expect(bench.healthOf(ONE)).toBe('down');
+  bench.configure(configOf([cluster({ ...two, passive: true })], listeners));
+  refuse(bench, TWO);
+  for (const address of [ONE, TWO]) bench.behave(address, 'silent');
+  bench.runUntil(25);
+  expect(bench.events.some(({ kind }) => kind === 'BackendEjected')).toBe(false);
+});
+
 test('a new configuration keeps an ejection', () => {
   const bench = started();
   refuse(bench, ONE);

@@ -78,6 +78,7 @@ export class HealthWatch {
       const { passive } = this.traffic.get(cluster) ?? this.watch(cluster, wanted);
       passive.configure(wanted, backends, now);
       this.hear(cluster);
+      this.introduce(cluster, backends, now);
     }
     this.settle(now);
   }
@@ -157,6 +158,17 @@ export class HealthWatch {
     this.traffic.set(cluster, traffic);
     this.byNumber.set(traffic.number, cluster);
     return traffic;
+  }
+
+  /** Probes may know a backend longer than its traffic was watched. */
+  private introduce(cluster: string, backends: readonly Address[], now: Instant): void {
+    const passive = this.traffic.get(cluster)?.passive;
+    for (const address of backends) {
+      const slot = passive?.slotOf(address);
+      if (passive === undefined || slot === undefined) continue;
+      passive.setAvailable(slot, this.plan.healthOf(cluster, address) === 'up', now);
+      this.hear(cluster);
+    }
   }
 
   private forget(cluster: string, number: number): void {
