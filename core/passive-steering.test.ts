@@ -124,8 +124,8 @@ test('a backend that was down before its traffic was watched is not taken for on
   bench.runUntil(20);
   expect(bench.healthOf(ONE)).toBe('down');
   bench.configure(configOf([cluster({ ...two, passive: true })], listeners));
-  refuse(bench, TWO);
   for (const address of [ONE, TWO]) bench.behave(address, 'silent');
+  refuse(bench, TWO);
   bench.runUntil(25);
   expect(bench.events.some(({ kind }) => kind === 'BackendEjected')).toBe(false);
 });
