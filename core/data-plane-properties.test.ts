@@ -10,6 +10,7 @@ import {
 } from '../test/plane-bench.ts';
 import { listenerId } from './brand.ts';
 import type { LoadBalancing, LoadMetric } from './config.ts';
+import type { SendFailed } from './ports.ts';
 import { instant } from './time.ts';
 
 test('conserves datagrams, sockets and timers through any mix of arrivals and failures', () => {
@@ -28,8 +29,10 @@ test('comes to rest: when every flow has ended, nothing is open, armed or loaded
       const bench = startBench(first);
       for (const turn of plan) play(bench, turn);
       bench.ports.openResults = [];
+      bench.ports.fate = () => undefined;
       bench.timer(100);
-      expect(bench.plane.flowCount).toBe(0);
+      bench.turn(() => bench.allWritable());
+      expect(bench.plane).toMatchObject({ flowCount: 0, waiting: 0 });
       expect(bench.ports.wake).toBeUndefined();
       expectIdleBackends(bench);
     }),
@@ -57,6 +60,7 @@ test('stops with nothing open, whatever is going on, and admits nothing any more
         bench.timer(5);
         expect(admissions(bench)).toBe(admitted);
         expect(bench.ports.open.size + bench.ports.listening.size).toBe(0);
+        expect(bench.plane.waiting).toBe(0);
         expect(bench.reports.filter(({ kind }) => kind === 'Stopped')).toHaveLength(1);
       },
     ),
@@ -76,6 +80,7 @@ type Event =
   | { readonly kind: 'backend'; readonly socket: number; readonly size: number }
   | { readonly kind: 'refused'; readonly socket: number }
   | { readonly kind: 'late'; readonly front: number }
+  | { readonly kind: 'writable' }
   | { readonly kind: 'timer' }
   | { readonly kind: 'cluster'; readonly settings: Settings };
 
@@ -92,7 +97,7 @@ interface Turn {
   readonly passes: number;
   readonly events: readonly Event[];
   readonly opens: readonly (string | undefined)[];
-  readonly jam: { readonly count: number; readonly cause: 'blocked' | 'error' };
+  readonly fates: readonly (SendFailed['cause'] | undefined)[];
 }
 
 const settings: fc.Arbitrary<Settings> = fc.record({
@@ -122,6 +127,7 @@ const events: fc.Arbitrary<Event> = fc.oneof(
   fc.record({ kind: fc.constant('refused'), socket }),
   fc.record({ kind: fc.constant('late'), front }),
   fc.record({ kind: fc.constant('timer') }),
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('writable') }) },
   fc.record({ kind: fc.constant('cluster'), settings }),
 );
 
@@ -131,10 +137,7 @@ const turns: fc.Arbitrary<Turn> = fc.record({
   opens: fc.array(fc.constantFrom(undefined, undefined, 'EMFILE', 'EADDRNOTAVAIL'), {
     maxLength: 4,
   }),
-  jam: fc.record({
-    count: fc.constantFrom(0, 0, 1, 3),
-    cause: fc.constantFrom('blocked' as const, 'error' as const),
-  }),
+  fates: fc.array(fc.constantFrom(undefined, undefined, 'blocked', 'error'), { maxLength: 6 }),
 });
 
 function startBench(first: Settings): PlaneBench {
@@ -150,7 +153,7 @@ function clusterOf({ backends, ...rest }: Settings): ReturnType<typeof clusterSe
 function play(bench: PlaneBench, turn: Turn): void {
   bench.pass(turn.passes);
   bench.ports.openResults = [...turn.opens];
-  bench.ports.jam = turn.jam;
+  bench.ports.fate = (number) => turn.fates[number];
   bench.turn(() => turn.events.forEach((event) => happen(bench, event)));
 }
 
@@ -164,6 +167,8 @@ function happen(bench: PlaneBench, event: Event): void {
       return someSocket(bench, event.socket, (nth) => bench.pump.refused(bench.socket(nth)));
     case 'late':
       return bench.pump.lateSendFailure(listenerId(event.front));
+    case 'writable':
+      return bench.allWritable();
     case 'timer':
       return bench.fire();
     case 'cluster':

@@ -123,7 +123,7 @@ export function droppedDatagrams(counters: ListenerCounters): number {
   );
 }
 
-/** Between turns: received, but neither forwarded, returned nor dropped. Over all listeners it is what the plane has waiting. */
+/** Between turns: received, but neither forwarded, returned nor dropped. Over all listeners: what the plane has waiting. */
 export function unaccountedDatagrams(counters: ListenerCounters): number {
   const received = counters.clientReceived + counters.backendReceived;
   return received - counters.forwarded - counters.returned - droppedDatagrams(counters);

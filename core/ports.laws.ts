@@ -1,8 +1,7 @@
 /**
  * What every driver must keep. `driverLaws('mine', …)` in a test runs them all; drivers may differ in speed only.
  *
- * Three things cannot be shared and are tested beside the driver they belong to:
- * - a socket without room: loopback always has room, so node:dgram shows it only behind a slow queue, memory at will;
+ * Two things cannot be shared and are tested beside the driver they belong to:
  * - that bytes are read no sooner than the flush, and lent buffers overwritten after it: only a driver that batches can
  *   show the one, and only one that owns its receive buffers the other;
  * - arrivals that carry the local address: asked of a driver whose capabilities say that it has them.
@@ -23,6 +22,7 @@ import {
 import { ipv4, ipv6, sameAddress, toIpv6 } from './address.ts';
 import { present } from './assert.ts';
 import { DATAGRAM_BYTES_MAX } from './contract.ts';
+import { roomLaws } from './ports-room.laws.ts';
 import type { Opened } from './ports.ts';
 import { after, milliseconds } from './time.ts';
 
@@ -33,6 +33,7 @@ export function driverLaws(name: string, make: MakeWorld): void {
     deliveryLaws(make);
     addressLaws(make);
     failureLaws(make);
+    roomLaws(make);
     turnLaws(make);
     timerLaws(make);
   });
@@ -313,11 +314,11 @@ function failureLaws(make: MakeWorld): void {
       ports.sendToClient(FRONT, client.address, undefined, bytes(DATAGRAM_BYTES_MAX + 1));
       ports.sendToClient(FRONT, client.address, undefined, bytes(2));
     });
-    const failed = { listener: FRONT, cause: 'error', errno: 'EMSGSIZE' };
+    const failed = { cause: 'error', errno: 'EMSGSIZE' };
     expect(failures).toEqual([
-      { direction: 'to-backend', ...failed },
-      { direction: 'to-backend', ...failed },
-      { direction: 'to-client', ...failed },
+      { direction: 'to-backend', socket: UPSTREAM, ...failed },
+      { direction: 'to-backend', socket: UPSTREAM, ...failed },
+      { direction: 'to-client', listener: FRONT, ...failed },
     ]);
     expect((await bench.receive(backend)).payload).toEqual(bytes(1));
     expect((await bench.receive(client)).payload).toEqual(bytes(2));
@@ -330,9 +331,9 @@ function failureLaws(make: MakeWorld): void {
       ports.sendToBackend(UPSTREAM, undefined, bytes(1));
       ports.sendToClient(FRONT, LOCAL, undefined, bytes(1));
     });
-    expect(failures.map(({ direction, errno }) => [direction, errno])).toEqual([
-      ['to-backend', 'EBADF'],
-      ['to-client', 'EBADF'],
+    expect(failures).toEqual([
+      { direction: 'to-backend', cause: 'error', socket: UPSTREAM, errno: 'EBADF' },
+      { direction: 'to-client', cause: 'error', listener: FRONT, errno: 'EBADF' },
     ]);
   });
 }

@@ -86,7 +86,10 @@ export interface Ports {
   /** Asks to be told, once and in a later turn, when a socket has room: it blocked, or more waits for it. */
   watchUpstream(socket: SocketId): void;
   watchListener(listener: ListenerId): void;
-  /** Hands everything to the kernel; reports what did not go, per socket in send order as an unbroken tail. */
+  /**
+   * Hands everything to the kernel, and reports what did not go. After a send that blocked, every later one of its socket
+   * blocks until the flush: per socket the blocked ones are an unbroken tail, reported in send order.
+   */
   flush(report: (failure: SendFailed) => void): void;
   /** One timer for everything; undefined disarms it. May fire early: the core looks at the time itself. */
   wakeAt(at: Instant | undefined): void;

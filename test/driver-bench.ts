@@ -24,6 +24,8 @@ export interface World {
   settle(): Promise<void>;
   /** Lets this much time pass, and the timer fire if it is due. */
   pass(duration: Duration): Promise<void>;
+  /** How many datagrams each socket takes from now on, in this turn and in each later one; the rest finds no room. */
+  setRoom(count: number): void;
   /** Calls `run` while the process may not open another descriptor. */
   withoutDescriptors(run: () => void): Promise<void>;
   /** Ends what the world holds besides the sockets of the driver. */
@@ -67,6 +69,7 @@ export type Heard =
     }
   | { readonly kind: 'backend'; readonly socket: SocketId; readonly payload: Uint8Array }
   | { readonly kind: 'refused'; readonly socket: SocketId }
+  | { readonly kind: 'writable'; readonly socket: SocketId | ListenerId }
   | { readonly kind: 'late'; readonly listener: ListenerId; readonly errno: Errno }
   | { readonly kind: 'timer' }
   | { readonly kind: 'endTurn' };
@@ -191,6 +194,14 @@ export class DriverBench implements Arrivals {
     this.note({ kind: 'refused', socket });
   }
 
+  upstreamWritable(socket: SocketId): void {
+    this.note({ kind: 'writable', socket });
+  }
+
+  listenerWritable(listener: ListenerId): void {
+    this.note({ kind: 'writable', socket: listener });
+  }
+
   lateSendFailure(listener: ListenerId, errno: Errno): void {
     this.note({ kind: 'late', listener, errno });
   }
@@ -210,7 +221,7 @@ export class DriverBench implements Arrivals {
   }
 
   private flush(): void {
-    this.call((ports) => ports.flush((failure) => this.failures.push(failure)));
+    this.call((ports) => ports.flush((failure) => this.failures.push(copyOf(failure))));
   }
 
   private async until(done: () => boolean, wanted: string): Promise<void> {
@@ -222,6 +233,14 @@ export class DriverBench implements Arrivals {
       { timeout: 10_000, interval: 1 },
     );
   }
+}
+
+/** The bytes of a blocked datagram are lent for the call that reports it. */
+function copyOf(failure: SendFailed): SendFailed {
+  if (failure.cause === 'error') return failure;
+  const payload = failure.payload.slice();
+  if (failure.direction === 'to-client') return { ...failure, payload };
+  return { ...failure, header: failure.header?.slice(), payload };
 }
 
 /** Bytes that tell where they are cut and which datagram they are. */

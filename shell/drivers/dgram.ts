@@ -36,6 +36,8 @@ interface Channel {
   outstanding: number;
   /** The turn of the latest send. */
   turn: number;
+  /** The latest turn in which a send blocked. What follows it in that turn blocks too, or it would overtake. */
+  blockedTurn: number;
   /** Who wants to know of room, if anybody does. */
   watch: (() => void) | undefined;
 }
@@ -120,6 +122,7 @@ export class DgramDriver implements Ports {
       sent: (error) => this.onListenerSent(listener, channel, error),
       outstanding: 0,
       turn: 0,
+      blockedTurn: 0,
       watch: undefined,
     };
     this.listeners.set(listener, channel);
@@ -132,7 +135,7 @@ export class DgramDriver implements Ports {
   }
 
   closeListener(listener: ListenerId): void {
-    this.listeners.get(listener)?.socket.close();
+    close(this.listeners.get(listener));
     this.listeners.delete(listener);
   }
 
@@ -143,6 +146,7 @@ export class DgramDriver implements Ports {
       socket,
       outstanding: 0,
       turn: 0,
+      blockedTurn: 0,
       watch: undefined,
       idle: undefined,
     });
@@ -152,9 +156,7 @@ export class DgramDriver implements Ports {
   }
 
   closeUpstream(id: SocketId): void {
-    const channel = this.upstreams.get(id);
-    channel?.socket.close();
-    if (channel !== undefined) channel.watch = undefined;
+    close(this.upstreams.get(id));
     this.upstreams.delete(id);
   }
 
@@ -162,7 +164,7 @@ export class DgramDriver implements Ports {
     const channel = this.upstreams.get(socket);
     if (channel === undefined) {
       this.failures.push({ direction: 'to-backend', cause: 'error', socket, errno: 'EBADF' });
-    } else if (isBlocked(channel)) {
+    } else if (this.mustWait(channel)) {
       this.failures.push({ direction: 'to-backend', cause: 'blocked', socket, header, payload });
     } else {
       channel.outstanding += 1;
@@ -185,7 +187,7 @@ export class DgramDriver implements Ports {
     const channel = this.listeners.get(listener);
     if (channel === undefined) {
       this.failures.push({ direction: 'to-client', cause: 'error', listener, errno: 'EBADF' });
-    } else if (isBlocked(channel)) {
+    } else if (this.mustWait(channel)) {
       const failure = { direction: 'to-client', cause: 'blocked', listener } as const;
       this.failures.push({ ...failure, dst, from, payload });
     } else {
@@ -227,6 +229,12 @@ export class DgramDriver implements Ports {
     }
     if (this.arrivals === undefined) throw new Error('attach() comes before the first open');
     return this.arrivals;
+  }
+
+  /** Whether libuv holds an earlier datagram of this socket, or did when the turn first asked. */
+  private mustWait(channel: Channel): boolean {
+    if (isBlocked(channel)) channel.blockedTurn = this.turn;
+    return channel.blockedTurn === this.turn;
   }
 
   private onListenerSent(listener: ListenerId, channel: Channel, error: Error | null): void {
@@ -303,11 +311,17 @@ function isBlocked(channel: Channel): boolean {
 function whenWritable(channel: Channel): void {
   if (channel.watch === undefined || isBlocked(channel)) return;
   setImmediate(() => {
-    if (isBlocked(channel)) return;
     const { watch } = channel;
+    if (watch === undefined || isBlocked(channel)) return;
     channel.watch = undefined;
-    watch?.();
+    watch();
   });
+}
+
+function close(channel: Channel | undefined): void {
+  if (channel === undefined) return;
+  channel.watch = undefined;
+  channel.socket.close();
 }
 
 function transmit(channel: UpstreamChannel, { header, payload, sent }: Flight): void {

@@ -15,7 +15,7 @@ import {
   type SendFailed,
 } from '../../core/index.ts';
 import { driverLaws } from '../../core/ports.laws.ts';
-import { bytes, FRONT, LOCAL, UPSTREAM, type World } from '../../test/driver-bench.ts';
+import { bytes, DriverBench, FRONT, LOCAL, UPSTREAM, type World } from '../../test/driver-bench.ts';
 import { addressOf, clusterSettings, configOf, listenerConfig } from '../../test/plane-bench.ts';
 import { MemoryDriver, type MemoryPeer } from './memory.ts';
 
@@ -61,12 +61,41 @@ describe('a driver that batches', () => {
         driver.sendToBackend(UPSTREAM, undefined, bytes(n));
         driver.sendToBackend(other, undefined, bytes(10 + n));
       }
-      const failure = { direction: 'to-backend', listener: FRONT, cause, errno: jam };
-      expect(flushed(driver)).toEqual([failure, failure, failure, failure]);
+      const about = { direction: 'to-backend', cause };
+      expect(flushed(driver)).toMatchObject(
+        [3, 13, 4, 14].map((n) => ({
+          ...about,
+          socket: n < 10 ? UPSTREAM : other,
+          ...(cause === 'blocked' ? { payload: bytes(n) } : { errno: jam }),
+        })),
+      );
       expect(flushed(driver)).toEqual([]);
       expect(backend.mailbox.map(({ payload }) => payload.length)).toEqual([1, 11, 2, 12]);
     });
   }
+
+  test('lends what blocked again for the call that reports it, and poisons it then', () => {
+    const { driver, backend } = connected();
+    const arrivals = new DriverBench();
+    driver.attach(arrivals);
+    driver.sendToBackend(UPSTREAM, undefined, bytes(1));
+    driver.flush(fail);
+    driver.room = 0;
+    const lent: Uint8Array[] = [];
+    const reported: number[][] = [];
+    arrivals.backendDatagram = (socket, payload) => {
+      lent.push(payload);
+      driver.sendToBackend(socket, undefined, payload);
+    };
+    arrivals.endTurn = () =>
+      driver.flush((failure) => {
+        if (failure.cause === 'blocked') reported.push([...failure.payload]);
+      });
+    backend.send(present(backend.mailbox[0], 'it was asked').from, Uint8Array.of(1, 2, 3));
+    driver.deliver();
+    expect(reported).toEqual([[1, 2, 3]]);
+    expect(lent).toEqual([Uint8Array.of(0xdb, 0xdb, 0xdb)]);
+  });
 
   test('means by a descriptor whatever is open there at the flush', () => {
     const { driver, backend } = connected();
@@ -108,17 +137,47 @@ describe('the pump over a driver that batches, poisons and reuses', () => {
     expect(counters()).toMatchObject({ forwarded: 3, returned: 3 });
   });
 
-  test('drops what a full socket cannot take as wq_full, and goes on', () => {
-    const { driver, front, backends, counters } = proxy();
+  test('keeps what a full socket cannot take, byte for byte, and sends it in order as there is room', () => {
+    const { driver, front, backends, counters } = proxy({ sendProxyProtocol: true });
     const client = driver.peer(LOCAL);
+    const [backend] = backends;
+    driver.room = 0;
+    for (const n of [1, 2, 3]) client.send(front, bytes(n));
+    driver.deliver();
+    for (const n of [4, 5]) client.send(front, bytes(n));
+    driver.deliver();
+    expect(driver.deliver(), 'nothing moves while there is no room').toBe(false);
+    expect(counters()).toMatchObject({ clientReceived: 5, forwarded: 0 });
     driver.room = 2;
-    for (const n of [1, 2, 3, 4, 5]) client.send(front, bytes(n));
     driver.deliver();
-    expect(lengths(backends[0])).toEqual([1, 2]);
-    expect(counters()).toMatchObject({ forwarded: 2, droppedWqFull: 3 });
+    expect(lengths(backend)).toEqual([29, 2]);
     client.send(front, bytes(6));
+    while (driver.deliver());
+    expect(backend?.mailbox.map(({ payload }) => payload).slice(1)).toEqual(
+      [2, 3, 4, 5, 6].map((n) => bytes(n)),
+    );
+    expect(counters()).toMatchObject({ forwarded: 6, droppedWqFull: 0 });
+  });
+
+  test('keeps replies, too, for several clients of one socket', () => {
+    const { driver, front, backends, counters } = proxy({}, addressOf('0.0.0.0:0'));
+    const clients = [1, 2].map(() => driver.peer(LOCAL));
+    const asked = { ...addressOf('127.0.0.7:0'), port: front.port };
+    for (const client of clients) client.send(asked, bytes(1));
     driver.deliver();
-    expect(lengths(backends[0])).toEqual([1, 2, 6]);
+    driver.room = 0;
+    for (const backend of backends) {
+      const { from } = present(backend.mailbox[0], 'the backend was asked');
+      for (const n of [1, 2, 3]) backend.send(from, bytes(n));
+    }
+    driver.deliver();
+    expect(counters()).toMatchObject({ backendReceived: 6, returned: 0 });
+    driver.room = 4;
+    while (driver.deliver());
+    for (const client of clients) {
+      expect(client.mailbox).toEqual([1, 2, 3].map((n) => ({ from: asked, payload: bytes(n) })));
+    }
+    expect(counters()).toMatchObject({ returned: 6 });
   });
 
   test('refuses clients beyond the descriptors it has, and admits them when there are more', () => {
@@ -169,6 +228,9 @@ function worldOf(driver: MemoryDriver, arrivals: Arrivals): World {
     endOfTurn: async () => setImmediate(),
     settle: async () => {
       while (driver.deliver());
+    },
+    setRoom: (count) => {
+      driver.room = count;
     },
     pass: async (duration) => driver.pass(duration),
     withoutDescriptors: async (run) => {
@@ -236,5 +298,5 @@ function flushed(driver: MemoryDriver): SendFailed[] {
 }
 
 function fail(failure: SendFailed): never {
-  throw new Error(`unexpected: ${failure.errno}`);
+  throw new Error(`unexpected: ${JSON.stringify(failure)}`);
 }

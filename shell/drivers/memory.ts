@@ -1,7 +1,7 @@
 /**
  * A driver without a kernel, for tests of whatever stands on `Ports`. It batches: sends collect until the flush or until the
  * batch is full, and their bytes are read only then. It names descriptors by the lowest free number, bounds them, and can
- * refuse sends. Time, deliveries and the peers are moved by hand. Nothing here is random: the simulator's world is elsewhere.
+ * refuse sends. Time, room, deliveries and peers are moved by hand. Nothing here is random: the simulator's world is elsewhere.
  */
 import {
   after,
@@ -13,7 +13,6 @@ import {
   isLoopback,
   isUnanswerable,
   isUnspecified,
-  listenerOf,
   sameAddress,
   unmap,
   type Address,
@@ -25,6 +24,7 @@ import {
   type ListenerId,
   type Opened,
   type Ports,
+  type SendBlocked,
   type SendFailed,
   type SocketId,
 } from '../../core/index.ts';
@@ -70,13 +70,9 @@ interface UpstreamEndpoint {
 }
 
 interface Outgoing {
-  readonly direction: SendFailed['direction'];
-  readonly listener: ListenerId;
   readonly descriptor: number | undefined;
-  readonly to: Address | undefined;
-  readonly from: Address | undefined;
-  readonly header: Uint8Array | undefined;
-  readonly payload: Uint8Array;
+  /** The datagram, in the words that lend it again if there is no room. */
+  readonly datagram: SendBlocked;
 }
 
 interface Incoming extends Received {
@@ -85,6 +81,7 @@ interface Incoming extends Received {
 }
 
 const POISON = 0xdb;
+const FULL = -1;
 const LOOPBACK = 0x7f000001;
 
 export class MemoryDriver implements Ports {
@@ -93,7 +90,7 @@ export class MemoryDriver implements Ports {
   descriptorsMax = 1_024;
   /** Datagrams that each socket takes in one turn. The rest of the turn fails with `jam`. */
   room: number = Infinity;
-  /** `EAGAIN` is a socket without room; everything else is an error for good. */
+  /** `EAGAIN` is a socket without room, which is told of when there is some; everything else is an error for good. */
   jam: Errno = 'EAGAIN';
   /** The time to be woken at, as last asked. */
   wake: Instant | undefined;
@@ -107,6 +104,7 @@ export class MemoryDriver implements Ports {
   private readonly lent: Uint8Array[] = [];
   private readonly failures: SendFailed[] = [];
   private readonly takenByDescriptor = new Map<number, number>();
+  private readonly watched = new Set<Endpoint>();
   private readonly refusals: SocketId[] = [];
 
   constructor({ batch = 32 }: MemoryOptions = {}) {
@@ -148,9 +146,15 @@ export class MemoryDriver implements Ports {
     for (const endpoint of this.descriptors) {
       if (endpoint?.kind === 'upstream' && takeRefusal(endpoint)) refusals.push(endpoint.id);
     }
+    const writable = this.takeWritable();
     const incoming = this.incoming.splice(0);
-    if (arrivals === undefined || refusals.length + incoming.length === 0) return false;
+    const total = refusals.length + writable.length + incoming.length;
+    if (arrivals === undefined || total === 0) return false;
     for (const socket of refusals) arrivals.refused(socket);
+    for (const one of writable) {
+      if (one.kind === 'upstream') arrivals.upstreamWritable(one.id);
+      else arrivals.listenerWritable(one.id);
+    }
     for (const one of incoming) {
       if (this.descriptors.includes(one.endpoint)) this.lend(arrivals, one);
     }
@@ -199,28 +203,34 @@ export class MemoryDriver implements Ports {
   }
 
   sendToBackend(socket: SocketId, header: Uint8Array | undefined, payload: Uint8Array): void {
-    const descriptor = this.find('upstream', socket);
-    const listener = listenerOf(socket);
-    const nowhere = { to: undefined, from: undefined };
-    this.collect({ direction: 'to-backend', listener, descriptor, ...nowhere, header, payload });
+    const about = { direction: 'to-backend', cause: 'blocked' } as const;
+    this.collect(this.find('upstream', socket), { ...about, socket, header, payload });
   }
 
   sendToClient(
     listener: ListenerId,
-    to: Address,
+    dst: Address,
     from: Address | undefined,
     payload: Uint8Array,
   ): void {
-    const descriptor = this.find('listener', listener);
-    const header = undefined;
-    this.collect({ direction: 'to-client', listener, descriptor, to, from, header, payload });
+    const about = { direction: 'to-client', cause: 'blocked' } as const;
+    this.collect(this.find('listener', listener), { ...about, listener, dst, from, payload });
   }
 
+  watchUpstream(socket: SocketId): void {
+    this.watch(this.find('upstream', socket));
+  }
+
+  watchListener(listener: ListenerId): void {
+    this.watch(this.find('listener', listener));
+  }
+
+  /** Lent bytes are overwritten after the reports, which lend them again. */
   flush(report: (failure: SendFailed) => void): void {
     this.transmit();
     this.takenByDescriptor.clear();
-    for (const buffer of this.lent.splice(0)) buffer.fill(POISON);
     for (const failure of this.failures.splice(0)) report(failure);
+    for (const buffer of this.lent.splice(0)) buffer.fill(POISON);
   }
 
   wakeAt(at: Instant | undefined): void {
@@ -241,7 +251,23 @@ export class MemoryDriver implements Ports {
   }
 
   private close(descriptor: number | undefined): void {
-    if (descriptor !== undefined) this.descriptors[descriptor] = undefined;
+    if (descriptor === undefined) return;
+    const endpoint = this.descriptors[descriptor];
+    if (endpoint !== undefined) this.watched.delete(endpoint);
+    this.descriptors[descriptor] = undefined;
+  }
+
+  private watch(descriptor: number | undefined): void {
+    const endpoint = descriptor === undefined ? undefined : this.descriptors[descriptor];
+    if (endpoint !== undefined) this.watched.add(endpoint);
+  }
+
+  /** Whoever is watched and has room, and is not watched any more. */
+  private takeWritable(): readonly Endpoint[] {
+    if (this.room === 0 && this.jam === 'EAGAIN') return [];
+    const writable = [...this.watched];
+    this.watched.clear();
+    return writable;
   }
 
   private find(kind: Endpoint['kind'], id: ListenerId | SocketId): number | undefined {
@@ -249,37 +275,42 @@ export class MemoryDriver implements Ports {
     return at < 0 ? undefined : at;
   }
 
-  private collect(outgoing: Outgoing): void {
-    this.outgoing.push(outgoing);
+  private collect(descriptor: number | undefined, datagram: SendBlocked): void {
+    this.outgoing.push({ descriptor, datagram });
     if (this.outgoing.length >= this.capabilities.batch) this.transmit();
   }
 
   private transmit(): void {
     for (const one of this.outgoing.splice(0)) {
       const errno = this.hand(one);
-      if (errno === undefined) continue;
-      const cause = errno === 'EAGAIN' ? 'blocked' : 'error';
-      this.failures.push({ direction: one.direction, listener: one.listener, cause, errno });
+      if (errno !== undefined) this.failures.push(failureOf(one.datagram, errno));
     }
   }
 
   /** One datagram to the kernel that is not there: the descriptor means whatever it means at this moment. */
-  private hand({ descriptor, to, from, header, payload }: Outgoing): Errno | undefined {
+  private hand({ descriptor, datagram }: Outgoing): Errno | undefined {
     const endpoint = descriptor === undefined ? undefined : this.descriptors[descriptor];
     if (descriptor === undefined || endpoint === undefined) return 'EBADF';
-    const bytes = Uint8Array.from([...(header ?? []), ...payload]);
+    const bytes = bytesOf(datagram);
     if (bytes.length > DATAGRAM_BYTES_MAX) return 'EMSGSIZE';
-    const taken = (this.takenByDescriptor.get(descriptor) ?? 0) + 1;
-    this.takenByDescriptor.set(descriptor, taken);
-    if (taken > this.room) return this.jam;
+    if (!this.takeRoom(descriptor)) return this.jam;
     if (endpoint.kind === 'upstream') {
       // A stale refusal is told and the datagram sent all the same, as after the retry that a kernel makes necessary.
       if (takeRefusal(endpoint)) this.refusals.push(endpoint.id);
       endpoint.refused = !this.carry(endpoint.address, endpoint.backend, bytes);
-    } else if (to !== undefined) {
-      this.carry(from ?? sourceFor(endpoint.address, unmap(to)), unmap(to), bytes);
+    } else if (datagram.direction === 'to-client') {
+      const to = unmap(datagram.dst);
+      this.carry(datagram.from ?? sourceFor(endpoint.address, to), to, bytes);
     }
     return undefined;
+  }
+
+  /** Whether there was room for one more. A socket that was full stays so until the flush, whatever `room` says by then. */
+  private takeRoom(descriptor: number): boolean {
+    const taken = this.takenByDescriptor.get(descriptor) ?? 0;
+    const isFull = taken === FULL || taken >= this.room;
+    this.takenByDescriptor.set(descriptor, isFull ? FULL : taken + 1);
+    return !isFull;
   }
 
   /** Whether somebody was there to take it. A connected socket hears its own peer only. */
@@ -304,6 +335,21 @@ export class MemoryDriver implements Ports {
     const local = isUnspecified(endpoint.address) ? to : undefined;
     arrivals.clientDatagram(endpoint.id, unmap(from), local, payload);
   }
+}
+
+function bytesOf(datagram: SendBlocked): Uint8Array {
+  const header = datagram.direction === 'to-backend' ? datagram.header : undefined;
+  return Uint8Array.from([...(header ?? []), ...datagram.payload]);
+}
+
+function failureOf(datagram: SendBlocked, errno: Errno): SendFailed {
+  if (errno === 'EAGAIN') return datagram;
+  if (datagram.direction === 'to-client') {
+    const { direction, listener } = datagram;
+    return { direction, cause: 'error', listener, errno };
+  }
+  const { direction, socket } = datagram;
+  return { direction, cause: 'error', socket, errno };
 }
 
 function loopback(family: 4 | 6, port: number): Address {

@@ -1,6 +1,6 @@
 /**
- * Makes the proxy's sends block, and prints what it counted: `node blocked-sends.mjs FILE`, as root in a network namespace
- * of its own. Loopback never blocks by itself; behind a token bucket filter it does, once a socket's send buffer is full.
+ * Makes the proxy's sends block, and prints what it counted and what arrived: `node blocked-sends.mjs FILE`, as root in a
+ * network namespace of its own. Loopback never blocks by itself; behind a token bucket filter it does, once a socket's send buffer is full.
  * The burst is in the listener's receive buffer before the filter stands, so that only the proxy meets it.
  */
 import { execFileSync } from 'node:child_process';
@@ -11,9 +11,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { listenerId, unaccountedDatagrams } from '../../dist/core/index.js';
 import { createLog, parseConfig, Proxy } from '../../dist/shell/index.js';
 
-/** More than a send buffer of 208 KiB holds, fewer than a receive buffer of 416 KiB: the defaults of Linux. */
-const BURST = 170;
-const PAYLOAD_BYTES = 1_400;
+/** Enough to fill a send buffer of 208 KiB (166 of these) and a queue of 64, few enough for a receive buffer twice as large. */
+const BURST = 280;
+const PAYLOAD_BYTES = 500;
 
 const { config } = parseConfig(readFileSync(process.argv.at(-1)));
 const [listener] = config.listeners;
@@ -29,7 +29,9 @@ backend.on('message', (payload, from) => {
 });
 backend.bind(backendConfig.address.port, '127.0.0.1');
 await once(backend, 'listening');
+const echoed = [];
 const client = createSocket('udp4');
+client.on('message', (payload) => echoed.push(payload.readUInt32BE()));
 client.connect(listener.address.port, '127.0.0.1');
 await once(client, 'connect');
 
@@ -40,14 +42,14 @@ await until(() => counters.clientReceived === BURST + 1);
 const blocked = snapshot();
 
 execFileSync('tc', 'qdisc del dev lo root'.split(' '));
-// What the filter held is gone with it; what arrives now had waited for room in the proxy's socket.
-await until(() => heard.some((number) => number > 2));
+// What the filter held is gone with it; what arrives now had waited for room in the proxy's socket, or comes after it.
+await until(() => unaccountedDatagrams(counters) === 0);
 await roundTrip(BURST + 1);
 proxy.stop();
 await proxy.stopped;
 backend.close();
 client.close();
-process.stdout.write(`${JSON.stringify({ burst: BURST, blocked, end: snapshot() })}\n`);
+process.stdout.write(`${JSON.stringify({ burst: BURST, blocked, end: snapshot(), heard })}\n`);
 
 function numbered(number, length) {
   const payload = Buffer.alloc(length);
@@ -58,10 +60,7 @@ function numbered(number, length) {
 /** Sends a small datagram and awaits its echo; echoes of the burst may come before it. */
 async function roundTrip(number) {
   client.send(numbered(number, 4));
-  for (;;) {
-    const [reply] = await once(client, 'message');
-    if (reply.readUInt32BE() === number) return;
-  }
+  await until(() => echoed.includes(number));
 }
 
 /** Ends between turns of the proxy, when its books are closed. */
