@@ -284,9 +284,9 @@ class World {
     const { opened } = bench.ports;
     const flow = opened[act.flow % opened.length];
     if (flow === undefined) return;
-    const flows = act.kind === 'refused' ? bench.neighbours(flow) : [];
-    for (const one of flows) {
-      for (let n = 0; n < act.count; n += 1) bench.pump.refused(one);
+    const refusals = act.kind === 'refused' ? act.count : 0;
+    for (const one of bench.neighbours(flow)) {
+      for (let n = 0; n < refusals; n += 1) bench.pump.refused(one);
     }
     if (act.kind === 'heard') bench.pump.backendDatagram(flow, Uint8Array.of(1));
     bench.pump.endTurn();
