@@ -303,6 +303,10 @@ describe('probes', () => {
     other.ports.clock = instant(2_000);
     other.answer(1, 'ok');
     expect(other.places(5)).toEqual([TWO]);
+    const failing = new ControlBench();
+    failing.configure(configOf([cluster({}, timed)]));
+    failing.answer(1, 'refused');
+    expect(failing.directives.map(({ directive }) => directive.kind)).not.toContain('SetProbeTime');
   });
 
   test('each end is counted by what it said', () => {

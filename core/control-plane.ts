@@ -60,8 +60,7 @@ export class ControlPlane {
       case 'Drain':
         return this.beginDrain(now);
       case 'Stop':
-        this.direct({ kind: 'Stop' });
-        return this.stopProbing(now);
+        return this.direct({ kind: 'Stop' });
       default:
         return assertNever(input);
     }
