@@ -29,6 +29,7 @@ export default defineConfig({
       include: ['core/**/*.ts', 'sim/**/*.ts', 'shell/**/*.ts'],
       exclude: ['**/*.test.ts', '**/*.laws.ts'],
       reportsDirectory: 'coverage',
+      reportOnFailure: true,
     },
   },
 });

@@ -74,6 +74,10 @@ export class Clusters {
     return this.answering;
   }
 
+  get all(): readonly Cluster[] {
+    return this.list;
+  }
+
   at(number: number): Cluster {
     return present(this.list[number], 'clusters keep their numbers');
   }
@@ -100,6 +104,7 @@ export class Clusters {
       backTimeout,
       sendProxyProtocol: settings.sendProxyProtocol,
       proxyProtocolEveryDatagram: settings.proxyProtocolEveryDatagram,
+      rejectClientHeader: settings.rejectClientHeader,
       maxFlowsPerIp: settings.maxFlowsPerIp,
       maxFlowsPerSubnet: settings.maxFlowsPerSubnet,
       subnetPrefixIpv4: settings.subnetPrefixIpv4,

@@ -33,6 +33,8 @@ export interface ListenerConfig {
 export type ClusterSettings = Omit<ClusterConfig, 'frontTimeout' | 'backTimeout'> & {
   readonly loadBalancing: LoadBalancing;
   readonly loadMetric: LoadMetric;
+  /** Serve a client whose address is a backend's: an old NTP server asks others from port 123. */
+  readonly allowBackendAsClient: boolean;
   readonly backends: readonly Backend[];
   /** Without: nobody probes, and every backend counts as up. */
   readonly health?: HealthSettings | undefined;

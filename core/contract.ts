@@ -34,6 +34,8 @@ export interface ClusterConfig {
   readonly sendProxyProtocol: boolean;
   /** False: only the first datagram of a flow carries the header. */
   readonly proxyProtocolEveryDatagram: boolean;
+  /** Where only the first datagram carries our header: refuse a later client datagram that begins like one. */
+  readonly rejectClientHeader: boolean;
   /** Live flows per client address; 0 = unlimited. */
   readonly maxFlowsPerIp: number;
   /** Live flows per client subnet; 0 = unlimited. */
@@ -77,6 +79,8 @@ export type MetricEvent =
   | { readonly kind: 'FlowEvicted' }
   | { readonly kind: 'FlowShed' }
   | { readonly kind: 'FlowShedSourceLimit' }
+  /** A client datagram that begins like a PROXY header; a Drop of Invalid follows. */
+  | { readonly kind: 'HeaderRefused' }
   /** Payload bytes, the PROXY header not included. */
   | { readonly kind: 'DatagramIn'; readonly bytes: number }
   | { readonly kind: 'DatagramOut'; readonly bytes: number };
@@ -119,6 +123,7 @@ export const NO_CLUSTER: ClusterConfig = {
   backTimeout: seconds(30),
   sendProxyProtocol: false,
   proxyProtocolEveryDatagram: false,
+  rejectClientHeader: true,
   maxFlowsPerIp: 0,
   maxFlowsPerSubnet: 0,
   subnetPrefixIpv4: 24,

@@ -2,6 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { COUNT_KEY_WORDS, CountingTable } from './counting-table.ts';
+import { keyedHash, type TableSeed } from './keyed-hash.ts';
 
 const seeds = fc.record({ first: fc.integer(), second: fc.integer() });
 
@@ -25,6 +26,18 @@ describe('counting table', () => {
       other[word] = 1;
       expect(table.get(other)).toBe(0);
     }
+  });
+
+  test('two keys with one hash are told apart', () => {
+    const seed = { first: 1, second: 2 };
+    const [one, other] = twinsUnder(seed);
+    const table = new CountingTable(8, seed);
+    table.add(one);
+    expect([table.get(one), table.get(other)]).toEqual([1, 0]);
+    table.add(other);
+    table.add(other);
+    table.subtract(one);
+    expect([table.get(one), table.get(other), table.size]).toEqual([0, 2, 1]);
   });
 
   test('subtracting what was never added is a bug of the caller', () => {
@@ -66,6 +79,18 @@ test('under additions, subtractions and growth in any order the table is a Map',
     { numRuns: 100 },
   );
 });
+
+/** Two keys that the seed gives one hash: among as many as these, some do. */
+function twinsUnder(seed: TableSeed): [Int32Array, Int32Array] {
+  const byHash = new Map<number, number>();
+  for (let n = 0; n < 400_000; n += 1) {
+    const hash = keyedHash(seed, key(n), COUNT_KEY_WORDS);
+    const earlier = byHash.get(hash);
+    if (earlier !== undefined) return [key(earlier), key(n)];
+    byHash.set(hash, n);
+  }
+  throw new Error('no two keys share a hash');
+}
 
 function key(n: number): Int32Array {
   return Int32Array.of(1, 0x0420, n, 0, 0, -n);

@@ -105,6 +105,47 @@ describe('listeners and clusters', () => {
   });
 });
 
+describe('numbers of listeners that nobody has', () => {
+  test('leave no gap in timers, flushes, changes of clusters and stops', () => {
+    const bench = new PlaneBench(configOf([clusterSettings()], []));
+    const opened = bench.turn(() => addListeners(bench, 3, 1));
+    expect(opened).toEqual(['listen 3 10.0.0.53:53', 'listen 1 10.0.0.53:53', 'flush']);
+    bench.turn(() => [1, 3].forEach((front) => bench.client('a', '10.1.0.1:1', front)));
+    expect([0, 1, 2, 3].map((front) => bench.plane.countersOf(listenerId(front)))).toEqual([
+      undefined,
+      expect.objectContaining({ forwarded: 1 }),
+      undefined,
+      expect.objectContaining({ forwarded: 1 }),
+    ]);
+    expect(bench.plane.managerOf(listenerId(2))).toBeUndefined();
+    bench.turn(() => bench.direct({ kind: 'SetCluster', settings: clusterSettings() }));
+    expect(bench.timer(30)).toEqual(['flush', 'close u1@1', 'close u2@3']);
+    bench.turn(() => bench.client('b', '10.1.0.1:1', 3));
+    expect(bench.turn(() => bench.direct({ kind: 'Stop' }))).toEqual([
+      'flush',
+      'unlisten 1',
+      'close u3@3',
+      'unlisten 3',
+      'wake never',
+    ]);
+  });
+
+  test('may not be spoken for', () => {
+    const bench = new PlaneBench(configOf([clusterSettings()], []));
+    bench.turn(() => addListeners(bench, 1));
+    expect(() => bench.client('a', '10.1.0.1:1', 0)).toThrow(
+      'a listener is known before it speaks',
+    );
+  });
+});
+
+function addListeners(bench: PlaneBench, ...fronts: readonly number[]): void {
+  for (const front of fronts) {
+    const listener = listenerId(front);
+    bench.direct({ kind: 'AddListener', listener, config: listenerConfig() });
+  }
+}
+
 describe('a socket that has closed', () => {
   test('cannot speak for the next owner of its slot', () => {
     const bench = new PlaneBench(configOf([clusterSettings({ responses: 1 })]));

@@ -14,17 +14,18 @@ import {
   type ListenerId,
   type SocketId,
 } from './brand.ts';
-import { Clusters, type Cluster } from './clusters.ts';
+import { Clusters } from './clusters.ts';
 import type { ClusterSettings, ListenerConfig } from './config.ts';
 import type { Backend, Output } from './contract.ts';
 import type { GeneratedDirective, Report } from './directives.ts';
 import { Egress } from './egress.ts';
-import { Evidence } from './evidence.ts';
+import { Evidence, type Target } from './evidence.ts';
+import { LoopGuard } from './loop-guard.ts';
 import type { UdpManager } from './manager.ts';
 import { foldOutput, type ListenerCounters } from './metrics.ts';
 import { OutputQueue } from './output-queue.ts';
-import type { PlaneInput, PlaneOutput, Wake } from './plane-contract.ts';
-import { newListener, type Listener, type PlaneOptions } from './plane-listener.ts';
+import type { PlaneInput, PlaneOptions, PlaneOutput, Wake } from './plane-contract.ts';
+import { newListener, type Listener } from './plane-listener.ts';
 import type { Errno, SendFailed } from './ports.ts';
 import { createRandom } from './random.ts';
 import { Registry } from './registry.ts';
@@ -36,16 +37,11 @@ interface Stopping {
   readonly generation: number;
 }
 
-interface Owners {
-  readonly cluster: Cluster;
-  readonly backend: Backend;
-  readonly number: number;
-}
-
 export class DataPlane {
   private readonly options: PlaneOptions;
   private readonly listeners: (Listener | undefined)[] = [];
   readonly clusters: Clusters;
+  private readonly loops: LoopGuard;
   private readonly upstreams = new UpstreamTable(0);
   private readonly backends = new Registry<Backend>();
   private readonly outputs = new OutputQueue<PlaneOutput>();
@@ -57,6 +53,7 @@ export class DataPlane {
 
   constructor(options: PlaneOptions) {
     this.options = options;
+    this.loops = new LoopGuard(options.hosts ?? [], options.tableSeed);
     this.clusters = new Clusters(options.placementSeed, createRandom(options.randomSeed));
   }
 
@@ -77,11 +74,12 @@ export class DataPlane {
       case 'SendFailed':
         return this.onSendFailed(input.failure);
       case 'UpstreamWritable':
-        return this.onUpstreamWritable(input.socket);
+        return this.egress.upstreamWritable(this.ownerOf(input.socket), input.socket);
       case 'ListenerWritable':
         return this.egress.listenerWritable(this.listenerAt(input.listener), input.listener);
       case 'LateSendFailure':
-        return this.onLateSendFailure(input.listener);
+        this.listenerAt(input.listener).counters.sendFailedLate += 1;
+        return undefined;
       case 'Flushed':
         return this.onFlushed(now);
       case 'Directed':
@@ -149,6 +147,11 @@ export class DataPlane {
   ): void {
     const listener = this.listenerAt(id);
     listener.counters.clientReceived += 1;
+    if (this.loops.refuses(src, local, this.clusters.of(listener.config))) {
+      listener.counters.droppedInvalid += 1;
+      listener.counters.loopsRefused += 1;
+      return;
+    }
     listener.manager.handleInput(
       {
         kind: 'ClientDatagram',
@@ -163,7 +166,7 @@ export class DataPlane {
   }
 
   private onBackendArrived(socket: SocketId, payload: Uint8Array, now: Instant): void {
-    const listener = this.listenerAt(listenerOf(socket));
+    const listener = this.ownerOf(socket);
     listener.counters.backendReceived += 1;
     const slot = this.upstreams.slotOf(socket);
     if (slot === undefined) {
@@ -171,23 +174,21 @@ export class DataPlane {
       return;
     }
     if (this.clusters.countAnswers || this.evidence.hasDoubts) {
-      const { cluster, backend } = this.ownersOf(socket);
-      this.evidence.answered(cluster, backend);
+      this.evidence.answered(this.targetOf(socket));
     }
     listener.manager.handleInput({ kind: 'BackendDatagram', flow: flowId(slot), payload }, now);
     this.drain(listener, now);
   }
 
   private onRefused(socket: SocketId): void {
-    this.listenerAt(listenerOf(socket)).counters.upstreamRefused += 1;
+    this.ownerOf(socket).counters.upstreamRefused += 1;
     if (this.upstreams.slotOf(socket) === undefined) return;
-    const { cluster, backend } = this.ownersOf(socket);
-    this.evidence.refused(cluster, backend, serialOf(socket));
+    this.evidence.refused(this.targetOf(socket), serialOf(socket));
   }
 
   /** The flow is aborted, unless it closed in the very drain that opened it (spec §6.7, T12). */
   private onOpenFailed(socket: SocketId, errno: Errno, unsent: number, now: Instant): void {
-    const listener = this.listenerAt(listenerOf(socket));
+    const listener = this.ownerOf(socket);
     listener.sentToBackends -= unsent;
     listener.counters.droppedUnknownFlow += unsent;
     listener.counters.upstreamOpenFailed += 1;
@@ -207,18 +208,11 @@ export class DataPlane {
   }
 
   private onSendFailed(failure: SendFailed): void {
-    const toBackend = failure.direction === 'to-backend';
-    const id = toBackend ? listenerOf(failure.socket) : failure.listener;
-    const isOpen = toBackend ? this.upstreams.slotOf(failure.socket) !== undefined : !this.stopped;
-    this.egress.failed(this.listenerAt(id), failure, isOpen);
-  }
-
-  private onUpstreamWritable(socket: SocketId): void {
-    this.egress.upstreamWritable(this.listenerAt(listenerOf(socket)), socket);
-  }
-
-  private onLateSendFailure(id: ListenerId): void {
-    this.listenerAt(id).counters.sendFailedLate += 1;
+    if (failure.direction === 'to-backend') {
+      const isOpen = this.upstreams.slotOf(failure.socket) !== undefined;
+      return this.egress.failed(this.ownerOf(failure.socket), failure, isOpen);
+    }
+    return this.egress.failed(this.listenerAt(failure.listener), failure, !this.stopped);
   }
 
   /** A drain is over once no flow is left and the last reply has gone. */
@@ -257,6 +251,7 @@ export class DataPlane {
 
   private setCluster(settings: ClusterSettings, now: Instant): void {
     this.clusters.set(settings);
+    this.learnAddresses();
     for (const listener of this.listeners) {
       if (listener === undefined || listener.config.cluster !== settings.cluster) continue;
       const config = this.clusters.configFor(listener.config);
@@ -269,6 +264,7 @@ export class DataPlane {
     assert(this.listeners[id] === undefined, 'a listener is added once');
     const about = { id, config, generation };
     this.listeners[id] = newListener(about, this.clusters.configFor(config), this.options);
+    this.learnAddresses();
     this.upstreams.grow(this.listeners.reduce((sum, one) => sum + (one?.config.maxFlows ?? 0), 0));
     this.outputs.push({
       kind: 'OpenListener',
@@ -276,6 +272,11 @@ export class DataPlane {
       address: config.address,
       ipv6Only: config.ipv6Only,
     });
+  }
+
+  private learnAddresses(): void {
+    const listeners = this.listeners.flatMap((listener) => listener?.config ?? []);
+    this.loops.learn(listeners, this.clusters.all);
   }
 
   private beginDrain(stopping: Stopping, now: Instant): void {
@@ -344,9 +345,9 @@ export class DataPlane {
   ): void {
     const socket = this.socketOf(listener, flow);
     if (this.clusters.countRequests || this.clusters.countAnswers) {
-      const { cluster, backend } = this.ownersOf(socket);
-      cluster.backends.forwarded(backend, now);
-      this.evidence.forwarded(cluster, backend);
+      const target = this.targetOf(socket);
+      target.cluster.backends.forwarded(target.backend, now);
+      this.evidence.forwarded(target);
     }
     this.egress.toBackend(listener, socket, header, payload);
   }
@@ -363,7 +364,7 @@ export class DataPlane {
 
   private closeUpstream(listener: Listener, flow: FlowId): void {
     const socket = this.socketOf(listener, flow);
-    const { cluster, backend, number } = this.ownersOf(socket);
+    const { cluster, backend, number } = this.targetOf(socket);
     cluster.backends.flowClosed(backend);
     this.backends.release(number);
     if (this.backends.find(backend) === undefined) this.evidence.forget(backend);
@@ -372,8 +373,7 @@ export class DataPlane {
     this.outputs.push({ kind: 'CloseUpstream', socket });
   }
 
-  /** Where the flow of an open socket leads; `number` is the backend's in the registry. */
-  private ownersOf(socket: SocketId): Owners {
+  private targetOf(socket: SocketId): Target {
     const { cluster, backend: number } = this.upstreams.ownersOf(socket);
     return { cluster: this.clusters.at(cluster), backend: this.backends.get(number), number };
   }
@@ -384,6 +384,10 @@ export class DataPlane {
 
   private listenerAt(id: ListenerId): Listener {
     return present(this.listeners[id], 'a listener is known before it speaks');
+  }
+
+  private ownerOf(socket: SocketId): Listener {
+    return this.listenerAt(listenerOf(socket));
   }
 
   private socketOf(listener: Listener, flow: FlowId): SocketId {

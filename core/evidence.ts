@@ -11,6 +11,14 @@ import { milliseconds, until, type Duration, type Instant } from './time.ts';
 /** A fifth of the time after which backends are compared, so that an answer falls beside its request. */
 const TRAFFIC_REPORT_PERIOD: Duration = milliseconds(100);
 
+/** Where the flow of an open socket leads. */
+export interface Target {
+  readonly cluster: Cluster;
+  readonly backend: Backend;
+  /** Of the backend, in the data plane's registry. */
+  readonly number: number;
+}
+
 interface Exchanged {
   readonly cluster: string;
   forwarded: number;
@@ -34,19 +42,19 @@ export class Evidence {
     return this.doubted.size > 0;
   }
 
-  refused({ settings }: Cluster, backend: Backend, flow: number): void {
+  refused({ cluster: { settings }, backend }: Target, flow: number): void {
     const { cluster } = settings;
     this.doubted.add(backend);
     this.report({ kind: 'BackendRefused', cluster, address: backend.address, flow });
   }
 
   /** A client datagram goes to a backend. */
-  forwarded(cluster: Cluster, backend: Backend): void {
+  forwarded({ cluster, backend }: Target): void {
     if (isAskedOf(cluster)) this.of(cluster, backend).forwarded += 1;
   }
 
   /** A datagram of a live flow came from a backend. */
-  answered(cluster: Cluster, backend: Backend): void {
+  answered({ cluster, backend }: Target): void {
     if (isAskedOf(cluster) || this.doubted.has(backend)) this.of(cluster, backend).answered += 1;
     this.doubted.delete(backend);
   }

@@ -33,8 +33,6 @@ const CONFIG = 11;
 /** While a slot is free: the slot freed before it. */
 const FREE_NEXT = 12;
 
-const KEY_PLACES = { a: A, b: B, c: C, d: D, endpoint: ENDPOINT } as const;
-
 const LOCAL_STRIDE = 5;
 
 const FREE = 0;
@@ -105,8 +103,7 @@ export class FlowTable {
   /** The hash that `find` and `insert` take. */
   hashOf(client: Address, local: Address | undefined): number {
     this.fillKey(client, local);
-    const words = client.family === 4 ? KEY_WORDS_IPV4 : KEY_WORDS;
-    return keyedHash(this.seed, this.scratch, this.byLocal ? KEY_WORDS + LOCAL_STRIDE : words);
+    return this.hashOfScratch();
   }
 
   /** The slot of the flow with this key, or undefined. `hash` comes from `hashOf` with the same arguments. */
@@ -154,16 +151,28 @@ export class FlowTable {
     return this.records[slot * STRIDE + STATE]! !== FREE;
   }
 
-  /** A word of the client's key: address words a, b, c, d, then family and port. For whole-state checks. */
-  wordOf(slot: number, word: 'a' | 'b' | 'c' | 'd' | 'endpoint'): number {
-    return this.records[slot * STRIDE + KEY_PLACES[word]]!;
+  /** Copies the words of a client's key: address a, family and port, address b, c, d, zone. For whole-state checks. */
+  readKey(slot: number, into: Int32Array, at: number): void {
+    for (let word = 0; word < KEY_WORDS; word += 1) {
+      into[at + word] = this.records[slot * STRIDE + word]!;
+    }
   }
 
   /** Where the key in a live slot's record leads. For whole-state checks: it trusts no stored hash. */
   slotByKeyOf(slot: number): number | undefined {
-    const client = this.clientOf(slot);
-    const local = this.localOf(slot);
-    return this.find(this.hashOf(client, local), client, local);
+    const { scratch } = this;
+    this.readKey(slot, scratch, 0);
+    for (let word = 0; this.byLocal && word < LOCAL_STRIDE; word += 1) {
+      scratch[KEY_WORDS + word] = this.locals[slot * LOCAL_STRIDE + word]!;
+    }
+    const hash = this.hashOfScratch();
+    let bucket = hash & this.mask;
+    while (this.index[2 * bucket] !== 0) {
+      const found = this.index[2 * bucket]! - 1;
+      if (this.index[2 * bucket + 1] === hash && this.sharesKey(found, slot)) return found;
+      bucket = (bucket + 1) & this.mask;
+    }
+    return undefined;
   }
 
   clientOf(slot: number): Address {
@@ -250,6 +259,24 @@ export class FlowTable {
     scratch[KEY_WORDS + C] = local?.c ?? 0;
     scratch[KEY_WORDS + D] = local?.d ?? 0;
     scratch[KEY_WORDS + ENDPOINT] = local === undefined ? 0 : endpointOf(local);
+  }
+
+  private hashOfScratch(): number {
+    const isIpv4 = this.scratch[ENDPOINT]! >>> 16 === 4;
+    const words = this.byLocal ? KEY_WORDS + LOCAL_STRIDE : isIpv4 ? KEY_WORDS_IPV4 : KEY_WORDS;
+    return keyedHash(this.seed, this.scratch, words);
+  }
+
+  /** Whether two slots hold one key. For whole-state checks. */
+  private sharesKey(one: number, other: number): boolean {
+    for (let word = 0; word < KEY_WORDS; word += 1) {
+      if (this.records[one * STRIDE + word] !== this.records[other * STRIDE + word]) return false;
+    }
+    for (let word = 0; this.byLocal && word < LOCAL_STRIDE; word += 1) {
+      const at = (slot: number): number | undefined => this.locals[slot * LOCAL_STRIDE + word];
+      if (at(one) !== at(other)) return false;
+    }
+    return true;
   }
 
   private matches(slot: number, client: Address, local: Address | undefined): boolean {

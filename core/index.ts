@@ -23,7 +23,6 @@ export * from './manager.ts';
 export * from './metrics.ts';
 export * from './placement.ts';
 export * from './plane-contract.ts';
-export type { PlaneOptions } from './plane-listener.ts';
 export * from './ports.ts';
 export * from './proxy-protocol.ts';
 export * from './pump.ts';

@@ -344,6 +344,26 @@ describe('headers and local addresses', () => {
     expect(rig.client(A, q, 0)).toEqual(forwarded(0, q));
   });
 
+  test('a later datagram that begins like a PROXY header is refused, where only the first carries ours', () => {
+    const forged = dgramHeader(B, ONE.address);
+    const refused = [{ kind: 'Metric', event: { kind: 'HeaderRefused' } }, dropped('Invalid')];
+    const first = { sendProxyProtocol: true };
+    const rig = new FlowRig({ config: cluster(first) });
+    expect(rig.client(A, forged, 0).at(-1)).toEqual(armed(30));
+    expect(rig.client(A, forged, 1)).toEqual(refused);
+    expect(rig.manager.flow(flowId(0))).toMatchObject({ requestsSeen: 1 });
+    expect(rig.client(A, forged.slice(0, 11), 1)).toContainEqual(armed(31));
+    for (const more of [
+      { ...first, rejectClientHeader: false },
+      { ...first, proxyProtocolEveryDatagram: true },
+      { sendProxyProtocol: false },
+    ]) {
+      const open = new FlowRig({ config: cluster(more) });
+      open.client(A, forged, 0);
+      expect(open.client(A, forged, 1)).not.toEqual(refused);
+    }
+  });
+
   test('every datagram carries the header where the cluster says so, and none counts its bytes', () => {
     const config = cluster({ sendProxyProtocol: true, proxyProtocolEveryDatagram: true });
     const rig = new FlowRig({ config });

@@ -20,6 +20,7 @@ import { Deadlines } from './deadlines.ts';
 import { nextPhase, teardownReason, type UdpFlow } from './flow.ts';
 import { FlowTable } from './flow-table.ts';
 import type { Hash64 } from './hash.ts';
+import { looksLikeProxyHeader } from './hostile.ts';
 import type { TableSeed } from './keyed-hash.ts';
 import { affinityKey } from './placement.ts';
 import { dgramHeader } from './proxy-protocol.ts';
@@ -53,6 +54,7 @@ const DROPS: Readonly<Record<DropReason, Output>> = {
 const FLOW_CREATED: Output = { kind: 'Metric', event: { kind: 'FlowCreated' } };
 const FLOW_EVICTED: Output = { kind: 'Metric', event: { kind: 'FlowEvicted' } };
 const FLOW_SHED: Output = { kind: 'Metric', event: { kind: 'FlowShed' } };
+const HEADER_REFUSED: Output = { kind: 'Metric', event: { kind: 'HeaderRefused' } };
 const FLOW_SHED_SOURCE_LIMIT: Output = { kind: 'Metric', event: { kind: 'FlowShedSourceLimit' } };
 
 export class UdpManager {
@@ -74,6 +76,7 @@ export class UdpManager {
   private readonly outputs = new OutputQueue<Output>();
 
   constructor(options: ManagerOptions) {
+    assertCount(options.maxFlows);
     const capacity = Math.max(1, options.maxFlows);
     this.table = new FlowTable(capacity, options.tableSeed, options.keyedByLocal ?? false);
     this.deadlines = new Deadlines(capacity);
@@ -199,7 +202,7 @@ export class UdpManager {
     if (payload.length === 0 || isUnanswerable(src)) return this.drop('Invalid');
     const hash = this.table.hashOf(src, local);
     const slot = this.table.find(hash, src, local);
-    if (slot !== undefined) return this.forward(slot, payload, now);
+    if (slot !== undefined) return this.onKnownClient(slot, payload, now);
     if (this.draining) return this.drop('Shed');
     if (this.sources.reached(this.config, src)) return this.shed(FLOW_SHED_SOURCE_LIMIT);
     if (this.table.count >= this.cap) return this.shed(FLOW_SHED);
@@ -207,6 +210,21 @@ export class UdpManager {
     const backend = backends.select(key, now);
     if (backend === undefined) return this.drop('NoBackend');
     this.forward(this.admit(hash, src, local, backend, now), payload, now);
+  }
+
+  /**
+   * Where only the first datagram carries our PROXY header, a later one that begins like a header would be believed: it is
+   * refused (decisions table "header injection").
+   */
+  private onKnownClient(slot: number, payload: Uint8Array, now: Instant): void {
+    const config = this.configs.get(this.table.configOf(slot));
+    const firstOnly = config.sendProxyProtocol && !config.proxyProtocolEveryDatagram;
+    if (firstOnly && config.rejectClientHeader && looksLikeProxyHeader(payload)) {
+      this.outputs.push(HEADER_REFUSED);
+      this.outputs.push(DROPS.Invalid);
+      return;
+    }
+    this.forward(slot, payload, now);
   }
 
   /** A new flow, established on its backend, with nothing forwarded yet. */
@@ -319,6 +337,7 @@ export class UdpManager {
   }
 
   private setMaxFlows(count: number): void {
+    assertCount(count);
     this.cap = count;
     this.capHighWater = Math.max(this.capHighWater, count);
     if (count <= this.table.capacity) return;
@@ -335,4 +354,8 @@ export class UdpManager {
     this.outputs.push(metric);
     this.outputs.push(DROPS.Shed);
   }
+}
+
+function assertCount(maxFlows: number): void {
+  assert(Number.isSafeInteger(maxFlows) && maxFlows >= 0, 'a cap on flows is a natural number');
 }

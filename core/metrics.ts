@@ -22,6 +22,8 @@ export interface ListenerCounters {
   upstreamOpenFailed: number;
   upstreamRefused: number;
   sendFailedLate: number;
+  loopsRefused: number;
+  headersRefused: number;
   droppedInvalid: number;
   droppedTruncated: number;
   droppedNoBackend: number;
@@ -56,6 +58,16 @@ export const CATALOGUE: Readonly<Record<keyof ListenerCounters, MetricDescriptio
   upstreamOpenFailed: ours('udp.upstream.open_failed', 'events', 'upstream sockets not opened'),
   upstreamRefused: ours('udp.upstream.refused', 'events', 'refusals (ICMP) seen from backends'),
   sendFailedLate: ours('udp.send.failed_late', 'datagrams', 'lost after the kernel took them'),
+  loopsRefused: ours(
+    'udp.datagrams.loops',
+    'datagrams',
+    'from ourselves or a backend; Invalid too',
+  ),
+  headersRefused: ours(
+    'udp.datagrams.headers',
+    'datagrams',
+    'with a PROXY header of their own; Invalid too',
+  ),
   droppedInvalid: sozu('udp.datagrams.dropped.invalid', 'datagrams', 'empty, or unanswerable'),
   droppedTruncated: sozu('udp.datagrams.dropped.truncated', 'datagrams', 'over the size limit'),
   droppedNoBackend: sozu('udp.datagrams.dropped.no_backend', 'datagrams', 'nowhere to go'),
@@ -87,6 +99,8 @@ export function newCounters(): ListenerCounters {
     upstreamOpenFailed: 0,
     upstreamRefused: 0,
     sendFailedLate: 0,
+    loopsRefused: 0,
+    headersRefused: 0,
     droppedInvalid: 0,
     droppedTruncated: 0,
     droppedNoBackend: 0,
@@ -147,6 +161,9 @@ function foldMetric(counters: ListenerCounters, event: MetricEvent): void {
       break;
     case 'FlowShed':
       counters.flowsShed += 1;
+      break;
+    case 'HeaderRefused':
+      counters.headersRefused += 1;
       break;
     case 'FlowShedSourceLimit':
       counters.flowsShedSourceLimit += 1;

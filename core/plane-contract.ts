@@ -1,9 +1,21 @@
 /** The words that pass in and out of a data plane. Data only; a trace is a list of these. */
 import type { Address } from './address.ts';
 import type { ListenerId, SocketId } from './brand.ts';
+import type { Hash64 } from './hash.ts';
+import type { TableSeed } from './keyed-hash.ts';
 import type { GeneratedDirective, Report } from './directives.ts';
 import type { Errno, SendFailed } from './ports.ts';
 import type { Instant } from './time.ts';
+
+export interface PlaneOptions {
+  readonly placementSeed: Hash64;
+  /** Secret; see keyed-hash.ts. */
+  readonly tableSeed: TableSeed;
+  /** For RANDOM and POWER_OF_TWO. */
+  readonly randomSeed: Hash64;
+  /** Addresses of this machine, ports ignored: a datagram from one of our listeners there is not a client's. */
+  readonly hosts?: readonly Address[];
+}
 
 export type PlaneInput =
   | {

@@ -4,18 +4,9 @@ import type { ListenerId } from './brand.ts';
 import type { ListenerConfig } from './config.ts';
 import type { ClusterConfig } from './contract.ts';
 import type { Tally } from './egress.ts';
-import type { Hash64 } from './hash.ts';
-import type { TableSeed } from './keyed-hash.ts';
 import { UdpManager } from './manager.ts';
 import { newCounters } from './metrics.ts';
-
-export interface PlaneOptions {
-  readonly placementSeed: Hash64;
-  /** Secret; see keyed-hash.ts. */
-  readonly tableSeed: TableSeed;
-  /** For RANDOM and POWER_OF_TWO. */
-  readonly randomSeed: Hash64;
-}
+import type { PlaneOptions } from './plane-contract.ts';
 
 export interface Listener extends Tally {
   readonly id: ListenerId;

@@ -45,6 +45,22 @@ describe('source limits', () => {
     expect(limits.flowsOfSubnet(config, ipv6([0xc0000201, 0, 0, 0], 1))).toBe(0);
   });
 
+  test.each([1, 31, 33, 63, 65, 97, 127])(
+    'a prefix of %i bits keeps together what differs behind it, and apart what differs in it',
+    (bits) => {
+      const limits = new SourceLimits(4, seed);
+      const config = cluster({ subnetPrefixIpv6: bits });
+      const flipped = (bit: number): Address => {
+        const words: [number, number, number, number] = [0x20010db8, 1, 2, 3];
+        words[bit >> 5]! ^= 1 << (31 - (bit & 31));
+        return ipv6(words, 9);
+      };
+      limits.add(config, ipv6([0x20010db8, 1, 2, 3], 1));
+      expect(limits.flowsOfSubnet(config, flipped(bits))).toBe(1);
+      expect(limits.flowsOfSubnet(config, flipped(bits - 1))).toBe(0);
+    },
+  );
+
   test('flows admitted under another prefix length are counted apart, and leave as they came', () => {
     const limits = new SourceLimits(4, seed);
     const [wide, narrow] = [cluster(), cluster({ subnetPrefixIpv4: 16 })];

@@ -1,10 +1,9 @@
 /**
- * Whole-state checks of a flow machine: invariants I1 to I13 of spec §2.14 as far as one state can show them (I9 and I10 are
- * asserted where they happen, I11 and I12 by the shadow model). It recounts everything and trusts no counter. The simulator
- * runs it after every call, so it works in scratch arrays and builds nothing until something is wrong.
+ * Whole-state checks of a flow machine: invariants I1 to I3, I5 to I8 and I13 of spec §2.14. I4 holds by structure (a closing
+ * flow has no slot), I9 is asserted in the manager, I10 to I12 compare states and are left to the shadow models. It recounts
+ * everything and trusts no counter. The simulator runs it after every call, so it builds nothing until something is wrong.
  */
 import { formatAddress } from './address.ts';
-import type { ClusterConfig } from './contract.ts';
 import { teardownReason } from './flow.ts';
 import type { UdpManager } from './manager.ts';
 import type { Instant } from './time.ts';
@@ -20,23 +19,36 @@ export function checkInvariants(manager: UdpManager): void {
   if (broken.length > 0) throw new Error(`broken invariants:\n${broken.join('\n')}`);
 }
 
-/** Checks one state after the other. */
+/** Words of a key as `FlowTable.readKey` writes them. */
+const STRIDE = 6;
+const A = 0;
+const ENDPOINT = 1;
+const B = 2;
+const C = 3;
+const D = 4;
+
+/** Checks one state after the other, in arrays that it keeps: a place is a live flow's number among the live flows. */
 export class Verifier {
-  /** Live slots, and beside each the configuration it was admitted under. */
-  private live: number[] = [];
-  private configs: ClusterConfig[] = [];
-  /** What each live flow holds of the thing under check. */
-  private values: number[] = [];
-  /** Groups of what is alike: the first of each, and how many there are. */
-  private firsts: number[] = [];
-  private counts: number[] = [];
+  private live = 0;
+  private slots = new Int32Array(64);
+  private keys = new Int32Array(64 * STRIDE);
+  /** By place: number of the configuration, and of its cluster's name among those seen. */
+  private configs = new Int32Array(64);
+  private clusters = new Int32Array(64);
+  /** Prefix length of each place's subnet. */
+  private prefixes = new Int32Array(64);
+  /** Groups of what is alike: the first place of each, and how many there are. */
+  private groups = 0;
+  private firsts = new Int32Array(64);
+  private counts = new Int32Array(64);
+  private values = new Int32Array(64);
 
   /** Every invariant this state breaks, each as a sentence that begins with its number; empty when all hold. */
   brokenInvariants(manager: UdpManager): string[] {
     const broken: string[] = [];
     this.readLive(manager);
-    if (this.live.length !== manager.flowCount) {
-      broken.push(`I1: ${this.live.length} live slots, but a count of ${manager.flowCount}`);
+    if (this.live !== manager.flowCount) {
+      broken.push(`I1: ${this.live} live slots, but a count of ${manager.flowCount}`);
     }
     this.checkFlows(manager, broken);
     this.checkUsers(manager, broken);
@@ -50,25 +62,39 @@ export class Verifier {
 
   private readLive(manager: UdpManager): void {
     const { table } = manager;
-    this.live = [];
-    this.configs = [];
+    if (table.highWater > this.slots.length) this.makeRoom(table.highWater);
+    this.live = 0;
     for (let slot = 0; slot < table.highWater; slot += 1) {
       if (!table.isLive(slot)) continue;
-      this.live.push(slot);
-      this.configs.push(manager.configs.get(table.configOf(slot)));
+      const place = this.live;
+      this.slots[place] = slot;
+      this.configs[place] = table.configOf(slot);
+      table.readKey(slot, this.keys, place * STRIDE);
+      this.live += 1;
     }
+  }
+
+  private makeRoom(count: number): void {
+    this.slots = new Int32Array(2 * count);
+    this.keys = new Int32Array(2 * count * STRIDE);
+    this.configs = new Int32Array(2 * count);
+    this.clusters = new Int32Array(2 * count);
+    this.prefixes = new Int32Array(2 * count);
+    this.firsts = new Int32Array(2 * count);
+    this.counts = new Int32Array(2 * count);
+    this.values = new Int32Array(2 * count);
   }
 
   /** I2 and I3: the key of each live flow leads to it and to no other. I7: no exhausted cap on a live flow. */
   private checkFlows(manager: UdpManager, broken: string[]): void {
     const { table } = manager;
-    for (const [place, slot] of this.live.entries()) {
+    for (let place = 0; place < this.live; place += 1) {
+      const slot = this.slots[place]!;
       const found = table.slotByKeyOf(slot);
       if (found !== slot) {
         broken.push(`I2/I3: the key ${nameOf(manager, slot)} of flow ${slot} leads to ${found}`);
       }
-      const config = this.configs[place];
-      if (config === undefined) continue;
+      const config = manager.configs.get(this.configs[place]!);
       if (teardownReason(config, table.requestsOf(slot), table.responsesOf(slot)) !== undefined) {
         broken.push(`I7: flow ${slot} lives on with an exhausted cap`);
       }
@@ -77,94 +103,133 @@ export class Verifier {
 
   /** I5: each flow has its backend and its captured configuration, and nothing is kept for flows that are gone. */
   private checkUsers(manager: UdpManager, broken: string[]): void {
-    const { table } = manager;
-    this.values = [];
-    for (const slot of this.live) this.values.push(table.backendOf(slot));
-    this.compareUsers('backends', manager.backends, broken);
-    this.values = [];
-    for (const slot of this.live) this.values.push(table.configOf(slot));
-    this.compareUsers('configs', manager.configs, broken);
+    const { table, backends, configs } = manager;
+    for (let place = 0; place < this.live; place += 1) {
+      this.values[place] = table.backendOf(this.slots[place]!);
+    }
+    this.groupValues();
+    this.compareUsers('backends', backends, broken);
+    this.values.set(this.configs);
+    this.groupValues();
+    this.compareUsers('configs', configs, broken);
+    this.readConfigs(manager);
   }
 
-  /** Holds a registry against the numbers in `values`. */
+  /** Holds a registry against the groups of equal `values`. */
   private compareUsers(name: string, registry: Counted, broken: string[]): void {
-    this.groupValues();
-    if (registry.size !== this.firsts.length) broken.push(`I5: ${name} without a flow are kept`);
-    for (const [index, number] of this.firsts.entries()) {
-      const users = registry.usersOf(number);
-      if (users === this.counts[index]) continue;
-      broken.push(`I5: ${this.counts[index]} flows use one of the ${name}, counted ${users}`);
+    if (registry.size !== this.groups) broken.push(`I5: ${name} without a flow are kept`);
+    for (let group = 0; group < this.groups; group += 1) {
+      const users = registry.usersOf(this.values[this.firsts[group]!]!);
+      if (users === this.counts[group]) continue;
+      broken.push(`I5: ${this.counts[group]} flows use one of the ${name}, counted ${users}`);
+    }
+  }
+
+  /** By groups of configurations: what their flows need for the recount of sources. */
+  private readConfigs(manager: UdpManager): void {
+    const names: string[] = [];
+    for (let group = 0; group < this.groups; group += 1) {
+      const number = this.configs[this.firsts[group]!]!;
+      const { cluster, subnetPrefixIpv4, subnetPrefixIpv6 } = manager.configs.get(number);
+      let ordinal = names.indexOf(cluster);
+      if (ordinal < 0) ordinal = names.push(cluster) - 1;
+      for (let place = 0; place < this.live; place += 1) {
+        if (this.configs[place] !== number) continue;
+        const isIpv4 = this.keys[place * STRIDE + ENDPOINT]! >>> 16 === 4;
+        this.clusters[place] = ordinal;
+        this.prefixes[place] = isIpv4 ? subnetPrefixIpv4 : subnetPrefixIpv6;
+      }
     }
   }
 
   /** I6: armed exactly while there are flows, at the earliest of their deadlines. */
   private checkTimer(manager: UdpManager, broken: string[]): void {
     let earliest: Instant | undefined;
-    for (const slot of this.live) {
-      const deadline = manager.deadlines.of(slot);
+    for (let place = 0; place < this.live; place += 1) {
+      const deadline = manager.deadlines.of(this.slots[place]!);
       if (earliest === undefined || deadline < earliest) earliest = deadline;
     }
-    if (manager.pollTimeout() !== earliest) {
-      broken.push(
-        `I6: armed at ${manager.pollTimeout()}, but the earliest deadline is ${earliest}`,
-      );
-    }
+    if (manager.pollTimeout() === earliest) return;
+    const armed = manager.pollTimeout();
+    broken.push(`I6: armed at ${armed}, but the earliest deadline is ${earliest}`);
   }
 
   /** I13: per-source counters equal a recount over the live flows. */
   private checkSources(manager: UdpManager, broken: string[]): void {
     const { sources, table } = manager;
-    this.groupSources(manager, false);
-    const addresses = this.firsts.length;
-    for (const [index, slot] of this.firsts.entries()) {
-      const counted = sources.flowsOfAddress(configOf(manager, slot), table.clientOf(slot));
-      if (counted === this.counts[index]) continue;
-      broken.push(`I13: the count of ${nameOf(manager, slot)} is not ${this.counts[index]}`);
+    this.groupSources(false);
+    const addresses = this.groups;
+    for (let group = 0; group < this.groups; group += 1) {
+      const slot = this.slots[this.firsts[group]!]!;
+      const config = manager.configs.get(table.configOf(slot));
+      const counted = sources.flowsOfAddress(config, table.clientOf(slot));
+      if (counted === this.counts[group]) continue;
+      broken.push(`I13: the count of ${nameOf(manager, slot)} is not ${this.counts[group]}`);
     }
-    this.groupSources(manager, true);
-    const subnets = this.firsts.length;
-    for (const [index, slot] of this.firsts.entries()) {
-      const counted = sources.flowsOfSubnet(configOf(manager, slot), table.clientOf(slot));
-      if (counted === this.counts[index]) continue;
+    this.groupSources(true);
+    const subnets = this.groups;
+    for (let group = 0; group < this.groups; group += 1) {
+      const slot = this.slots[this.firsts[group]!]!;
+      const config = manager.configs.get(table.configOf(slot));
+      const counted = sources.flowsOfSubnet(config, table.clientOf(slot));
+      if (counted === this.counts[group]) continue;
       const name = nameOf(manager, slot);
-      broken.push(`I13: the count of the subnet of ${name} is not ${this.counts[index]}`);
+      broken.push(`I13: the count of the subnet of ${name} is not ${this.counts[group]}`);
     }
     if (sources.sizes.addresses !== addresses || sources.sizes.subnets !== subnets) {
       broken.push('I13: a source without flows is still counted');
     }
   }
 
-  /** Groups equal `values`. */
+  /** Groups places of equal `values`. */
   private groupValues(): void {
-    this.firsts = [];
-    this.counts = [];
-    for (const value of this.values) this.count(this.firsts.indexOf(value), value);
+    this.groups = 0;
+    for (let place = 0; place < this.live; place += 1) {
+      const value = this.values[place];
+      let group = 0;
+      while (group < this.groups && this.values[this.firsts[group]!] !== value) group += 1;
+      this.count(group, place);
+    }
   }
 
-  /** Groups live flows of one address, or of one subnet. */
-  private groupSources(manager: UdpManager, bySubnet: boolean): void {
-    const firsts: number[] = [];
-    this.firsts = firsts;
-    this.counts = [];
-    for (const slot of this.live) {
-      const bits = bySubnet ? prefixOf(manager, slot) : 128;
-      let index = 0;
-      for (; index < firsts.length; index += 1) {
-        const first = firsts[index] ?? slot;
-        if (bySubnet && prefixOf(manager, first) !== bits) continue;
-        if (sameSource(manager, first, slot, bits)) break;
+  /** Groups places of one cluster and one address, or one subnet. */
+  private groupSources(bySubnet: boolean): void {
+    this.groups = 0;
+    for (let place = 0; place < this.live; place += 1) {
+      let group = 0;
+      while (group < this.groups && !this.sharesSource(this.firsts[group]!, place, bySubnet)) {
+        group += 1;
       }
-      this.count(index < firsts.length ? index : -1, slot);
+      this.count(group, place);
     }
   }
 
-  private count(index: number, first: number): void {
-    if (index >= 0) {
-      this.counts[index] = (this.counts[index] ?? 0) + 1;
+  private count(group: number, place: number): void {
+    if (group < this.groups) {
+      this.counts[group] = this.counts[group]! + 1;
     } else {
-      this.firsts.push(first);
-      this.counts.push(1);
+      this.firsts[group] = place;
+      this.counts[group] = 1;
+      this.groups += 1;
     }
+  }
+
+  /** Counts equal leading bits, sharing nothing with the masks it checks. A zone is no part of an address. */
+  private sharesSource(one: number, other: number, bySubnet: boolean): boolean {
+    const { keys, clusters, prefixes } = this;
+    if (clusters[one] !== clusters[other]) return false;
+    const [left, right] = [one * STRIDE, other * STRIDE];
+    const family = keys[left + ENDPOINT]! >>> 16;
+    if (family !== keys[right + ENDPOINT]! >>> 16) return false;
+    const bits = bySubnet ? prefixes[one]! : family === 4 ? 32 : 128;
+    if (bySubnet && bits !== prefixes[other]) return false;
+    if (Math.clz32(keys[left + A]! ^ keys[right + A]!) < Math.min(bits, 32)) return false;
+    if (family === 4) return true;
+    return (
+      Math.clz32(keys[left + B]! ^ keys[right + B]!) >= Math.min(bits - 32, 32) &&
+      Math.clz32(keys[left + C]! ^ keys[right + C]!) >= Math.min(bits - 64, 32) &&
+      Math.clz32(keys[left + D]! ^ keys[right + D]!) >= Math.min(bits - 96, 32)
+    );
   }
 }
 
@@ -172,33 +237,6 @@ export class Verifier {
 interface Counted {
   readonly size: number;
   usersOf(number: number): number;
-}
-
-/** The zone does not matter: limits count an address once, whatever link it came by. */
-function sameSource(manager: UdpManager, one: number, other: number, bits: number): boolean {
-  const { table } = manager;
-  const family = table.wordOf(one, 'endpoint') >>> 16;
-  if (family !== table.wordOf(other, 'endpoint') >>> 16) return false;
-  if (configOf(manager, one).cluster !== configOf(manager, other).cluster) return false;
-  // Counts equal leading bits: nothing shared with the masks it checks.
-  const a = Math.clz32(table.wordOf(one, 'a') ^ table.wordOf(other, 'a'));
-  if (a < Math.min(bits, 32)) return false;
-  if (family === 4) return true;
-  const b = Math.clz32(table.wordOf(one, 'b') ^ table.wordOf(other, 'b'));
-  const c = Math.clz32(table.wordOf(one, 'c') ^ table.wordOf(other, 'c'));
-  const d = Math.clz32(table.wordOf(one, 'd') ^ table.wordOf(other, 'd'));
-  return (
-    b >= Math.min(bits - 32, 32) && c >= Math.min(bits - 64, 32) && d >= Math.min(bits - 96, 32)
-  );
-}
-
-function prefixOf(manager: UdpManager, slot: number): number {
-  const { subnetPrefixIpv4, subnetPrefixIpv6 } = configOf(manager, slot);
-  return manager.table.wordOf(slot, 'endpoint') >>> 16 === 4 ? subnetPrefixIpv4 : subnetPrefixIpv6;
-}
-
-function configOf(manager: UdpManager, slot: number): ClusterConfig {
-  return manager.configs.get(manager.table.configOf(slot));
 }
 
 function nameOf(manager: UdpManager, slot: number): string {

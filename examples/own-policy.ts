@@ -1,6 +1,8 @@
-/** A balancing policy of one's own: a canary. A fixed share of the clients, always the same ones, tries one backend. */
-import { createPolicy } from '../core/balancing/create-policy.ts';
-import type { PolicyFactory } from '../core/index.ts';
+/**
+ * A balancing policy of one's own: a canary. A fixed share of the clients, always the same ones, tries one backend.
+ * Outside this repository the import is from 'sozu-udp/core'.
+ */
+import { createPolicy, type PolicyFactory } from '../core/index.ts';
 
 /** `percent` of the affinity keys go to the backend `id` while it may be chosen; HRW places all others. */
 export function canary(id: string, percent: number): PolicyFactory {

@@ -5,71 +5,63 @@ import {
   formatAddress,
   instant,
   ipv4,
-  NO_CLUSTER,
-  PLACEMENT_SEED,
-  UdpManager,
-  type Backend,
-  type BackendSource,
+  type UdpManager,
 } from '../core/index.ts';
+import { newBackends, newMachine } from './new-machine.ts';
 import { turn, type World } from './run-loop.ts';
 
 const client = ipv4(0x0a000001, 4_000);
-const backend: Backend = {
-  id: 'b',
-  address: ipv4(0x0a000002, 53),
-  weight: 100,
-  backup: false,
-};
-const backends: BackendSource = { select: () => backend };
 const query = new Uint8Array([1, 2, 3]);
 const reply = new Uint8Array([4, 5]);
+const backends = newBackends({ high: 3, low: 4 });
 
-test('a query, its reply and thirty seconds of silence pass through the loop', () => {
+test('a query and its reply pass through the loop, and the flow ends with the reply', () => {
   const happened: string[] = [];
-  const manager = newManager();
+  const machine = newMachine({ first: 1, second: 2 });
   const world = recorder(happened);
-  turn(
-    manager,
-    { kind: 'ClientDatagram', src: client, payload: query, backends },
-    instant(0),
-    world,
-  );
-  turn(manager, { kind: 'BackendDatagram', flow: flowId(0), payload: reply }, instant(5), world);
-  checkInvariants(manager);
-  turn(manager, 'timer', instant(30_000_005), world);
-  checkInvariants(manager);
+  ask(machine, query, world);
+  turn(machine, { kind: 'BackendDatagram', flow: flowId(0), payload: reply }, instant(5), world);
+  checkInvariants(machine);
   expect(happened).toEqual([
     'open 0 to 10.0.0.2:53',
     'to backend on 0: 1,2,3',
     'wake at 30000000',
     'to 10.0.0.1:4000: 4,5',
-    'wake at 30000005',
     'close 0',
     'wake at undefined',
   ]);
-  expect(manager.flowCount).toBe(0);
+  expect(machine.flowCount).toBe(0);
+});
+
+test('a query without a reply is closed by the timer, after thirty seconds of silence', () => {
+  const happened: string[] = [];
+  const machine = newMachine({ first: 1, second: 2 });
+  const world = recorder(happened);
+  ask(machine, query, world);
+  happened.length = 0;
+  turn(machine, 'timer', instant(29_999_999), world);
+  turn(machine, 'timer', instant(30_000_000), world);
+  checkInvariants(machine);
+  expect(happened).toEqual(['wake at 30000000', 'close 0', 'wake at undefined']);
 });
 
 test('what is dropped reaches nobody', () => {
   const happened: string[] = [];
-  const empty = new Uint8Array();
-  turn(
-    newManager(),
-    { kind: 'ClientDatagram', src: client, payload: empty, backends },
-    instant(0),
-    recorder(happened),
-  );
+  ask(newMachine({ first: 1, second: 2 }), new Uint8Array(), recorder(happened));
   expect(happened).toEqual(['wake at undefined']);
 });
 
-function newManager(): UdpManager {
-  return new UdpManager({
-    config: { ...NO_CLUSTER, cluster: 'dns' },
-    maxFlows: 10,
-    maxRxDatagramSize: 1_500,
-    placementSeed: PLACEMENT_SEED,
-    tableSeed: { first: 1, second: 2 },
-  });
+test('the backup is lent when the other backend is down, and nothing else must be told', () => {
+  const happened: string[] = [];
+  const set = newBackends({ high: 3, low: 4 });
+  set.setHealth(ipv4(0x0a000002, 53), false);
+  const input = { kind: 'ClientDatagram', src: client, payload: query, backends: set } as const;
+  turn(newMachine({ first: 1, second: 2 }), input, instant(0), recorder(happened));
+  expect(happened[0]).toBe('open 0 to 10.0.0.3:53');
+});
+
+function ask(machine: UdpManager, payload: Uint8Array, world: World): void {
+  turn(machine, { kind: 'ClientDatagram', src: client, payload, backends }, instant(0), world);
 }
 
 function recorder(happened: string[]): World {

@@ -31,6 +31,7 @@ function drawGrammar({ config }: Streams): Grammar {
     buggifyPermille: config.chance('buggify', 1, 2) ? SEEDS_GRAMMAR.buggifyPermille : 0,
     earlyTimerPermille: config.chance('early timers', 1, 2) ? 100 : 0,
     sourceLimits: config.chance('source limits', 1, 2),
+    headers: config.chance('headers', 1, 2),
     sources: config.chance('ipv6 clients', 1, 2) ? 64 : 32,
   };
 }

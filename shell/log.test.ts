@@ -1,3 +1,4 @@
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createLog, LogLimiter } from './log.ts';
 
@@ -36,4 +37,11 @@ describe('the log limiter', () => {
 test('a log writes at the level that was asked for', () => {
   expect(createLog('error').isLevelEnabled('warn')).toBe(false);
   expect(createLog('debug').isLevelEnabled('debug')).toBe(true);
+});
+
+test.skipIf(!existsSync('/dev/full'))('a log that cannot be written stops nothing', () => {
+  const full = openSync('/dev/full', 'w');
+  const log = createLog('info', full);
+  for (let line = 0; line < 2_000; line += 1) expect(() => log.info('no room')).not.toThrow();
+  closeSync(full);
 });

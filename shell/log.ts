@@ -7,9 +7,21 @@ import type { ShellSettings } from './config/parse.ts';
 
 export type Log = Logger;
 
-/** Writes to standard output, without buffering, so that the last line before an exit is not lost. */
-export function createLog(level: ShellSettings['logLevel']): Log {
-  return pino({ level, base: { pid: process.pid } }, pino.destination({ sync: true }));
+/** Kept of what could not be written; the rest is lost. */
+const UNWRITTEN_BYTES_MAX = 65_536;
+
+/**
+ * Writes to `descriptor`, standard output unless given, without buffering, so that the last line before an exit is not lost.
+ * A line that cannot be written, because the disk is full, waits for the next one: a proxy does not stop for its log.
+ */
+export function createLog(level: ShellSettings['logLevel'], descriptor = 1): Log {
+  const destination = pino.destination({
+    dest: descriptor,
+    sync: true,
+    maxLength: UNWRITTEN_BYTES_MAX,
+  });
+  destination.on('error', () => undefined);
+  return pino({ level, base: { pid: process.pid } }, destination);
 }
 
 /** At most one line per reason in this time. */

@@ -16,6 +16,11 @@ process.on('uncaughtException', (error) => {
   process.stderr.write(`${error.stack ?? String(error)}\n`);
   process.exit(error instanceof AssertionError ? EXIT_BUG : 1);
 });
+// A reader that has seen enough, such as `head`, is no failure: the exit code stays that of the command.
+process.stdout.on('error', () => undefined);
+process.stderr.on('error', () => undefined);
+// Else node opens its debugger port, where whoever is on this machine may run code in this process.
+process.on('SIGUSR1', () => undefined);
 await program().parseAsync();
 
 function program(): Command {

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
+  DataPlane,
   healthSettings,
   ipv4,
   listenerId,
@@ -52,6 +53,14 @@ describe('a running proxy', () => {
     });
     expect(proxy.flowCount).toBe(1);
     await stop(proxy);
+  });
+
+  test('has a secret table seed of its own: what collides in one collides in no other', async () => {
+    const [one, other] = [start().proxy, start().proxy];
+    const clients = Array.from({ length: 8 }, (_, at) => ipv4(0x0a000001 + at, 4_000));
+    expect(clients.map(tableHash(one))).not.toEqual(clients.map(tableHash(other)));
+    await stop(one);
+    await stop(other);
   });
 
   test('says which listeners did not open, and why', async () => {
@@ -239,6 +248,14 @@ async function next(one: LoopbackPeer): Promise<(typeof one.mailbox)[number]> {
 async function stop(proxy: Proxy): Promise<void> {
   proxy.stop();
   await proxy.stopped;
+}
+
+/** Where the flow table of a proxy keeps a client. It is nobody's business but this test's, so it is not public. */
+function tableHash(proxy: Proxy): (client: Address) => number {
+  const plane: unknown = Reflect.get(proxy, 'plane');
+  if (!(plane instanceof DataPlane)) throw new Error('a proxy has a data plane');
+  const { table } = present(plane.managerOf(FRONT), 'the listener is open');
+  return (client) => table.hashOf(client, undefined);
 }
 
 /** UDP sockets of this process that the event loop waits for. */

@@ -3,13 +3,16 @@
  * they report.
  */
 import { randomBytes } from 'node:crypto';
+import { networkInterfaces } from 'node:os';
 import {
   ControlPlane,
   ControlPump,
   DataPlane,
   formatAddress,
+  parseIp,
   PLACEMENT_SEED,
   Pump,
+  type Address,
   type ClusterCounters,
   type Config,
   type ControlPorts,
@@ -52,6 +55,7 @@ export class Proxy {
       placementSeed: PLACEMENT_SEED,
       tableSeed: { first: randomWord(), second: randomWord() },
       randomSeed: randomSeed(),
+      hosts: hostAddresses(),
     });
     const pump = new Pump(this.plane, this.driver, (report) => this.onReport(report));
     this.driver.attach(pump);
@@ -144,6 +148,12 @@ export class Proxy {
 
 function randomSeed(): Hash64 {
   return { high: randomWord(), low: randomWord() };
+}
+
+/** This machine's addresses as they are at the start. */
+function hostAddresses(): Address[] {
+  const interfaces = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  return interfaces.flatMap(({ address }) => parseIp(address.replace(/%.*$/, ''), 0) ?? []);
 }
 
 function randomWord(): number {

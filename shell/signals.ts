@@ -8,13 +8,18 @@ export interface Stoppable {
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
-/** Listens until the returned function is called. `told` hears each signal, before anything happens. */
+/**
+ * Listens until the returned function is called; from then on a signal does nothing. It is still caught, because one that
+ * comes while the process ends must not turn a clean stop into a kill. `told` hears each, before anything happens.
+ */
 export function stopOnSignals(
   proxy: Stoppable,
   told: (signal: string, hard: boolean) => void,
 ): () => void {
   let asked = false;
+  let ended = false;
   const onSignal = (signal: NodeJS.Signals): void => {
+    if (ended) return;
     told(signal, asked);
     if (asked) proxy.stop();
     else proxy.drain();
@@ -22,6 +27,6 @@ export function stopOnSignals(
   };
   for (const signal of SIGNALS) process.on(signal, onSignal);
   return () => {
-    for (const signal of SIGNALS) process.off(signal, onSignal);
+    ended = true;
   };
 }

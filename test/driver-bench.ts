@@ -2,7 +2,7 @@
  * What the law suite of the drivers stands on: the world a driver must be given for it, a recorder of what it says, and the
  * few moves that the laws are written in.
  */
-import { afterEach, beforeEach, expect, vi } from 'vitest';
+import { afterEach, beforeEach, expect, vi, type TestContext } from 'vitest';
 import { ipv4, ipv6, type Address } from '../core/address.ts';
 import { present } from '../core/assert.ts';
 import { listenerId, socketId, type ListenerId, type SocketId } from '../core/brand.ts';
@@ -16,6 +16,8 @@ export interface World {
   portOf(listener: ListenerId): number | undefined;
   /** Sockets that the driver holds open. */
   socketCount(): number;
+  /** Ends a test that this host cannot serve, with a line that says why; in CI it fails. */
+  need(context: TestContext, what: 'IPv6' | 'descriptor limits'): void;
   /** A program with a socket at `at`; port 0 takes a free one. */
   peer(at: Address): Peer;
   /** Resolves where this driver ends a turn: when it knows as much of the sends in it as the flush will report. */

@@ -60,6 +60,7 @@ const clusters: fc.Arbitrary<ClusterConfig> = fc.record({
   backTimeout: timeouts,
   sendProxyProtocol: fc.boolean(),
   proxyProtocolEveryDatagram: fc.boolean(),
+  rejectClientHeader: fc.boolean(),
   maxFlowsPerIp: fc.constantFrom(0, 0, 1, 2),
   maxFlowsPerSubnet: fc.constantFrom(0, 0, 1, 3),
   subnetPrefixIpv4: fc.constantFrom(24, 24, 0, 31, 32),
@@ -82,7 +83,11 @@ export const machines: fc.Arbitrary<ModelOptions> = fc.record({
 });
 
 /** Payloads up to a little above the small limit. The largest that there is comes in manager.test.ts. */
-const payloads = fc.nat(4).map((length) => new Uint8Array(length));
+const HEADER = [13, 10, 13, 10, 0, 13, 10, 81, 85, 73, 84, 10, 33];
+const payloads = fc.oneof(
+  { arbitrary: fc.nat(4).map((length) => new Uint8Array(length)), weight: 7 },
+  { arbitrary: fc.constant(HEADER).map((bytes) => Uint8Array.from(bytes)), weight: 1 },
+);
 /** Mostly ids that may live; some that cannot. */
 const ids = fc
   .oneof(

@@ -100,7 +100,7 @@ export class FlowModel {
     if (this.config.cluster === '') return this.drop('NoBackend');
     if (payload.length === 0 || cannotBeAnswered(client)) return this.drop('Invalid');
     const live = this.flows.find((flow) => keyOf(flow.client, flow.local) === keyOf(client, local));
-    if (live !== undefined) return this.forward(live, payload, now);
+    if (live !== undefined) return this.onKnown(live, payload, now);
     if (this.draining) return this.drop('Shed');
     if (this.sourceLimitReached(client)) return this.shed({ kind: 'FlowShedSourceLimit' });
     if (this.flows.length >= this.cap) return this.shed({ kind: 'FlowShed' });
@@ -112,6 +112,17 @@ export class FlowModel {
     this.flows.push(flow);
     this.metric({ kind: 'FlowCreated' });
     this.outputs.push({ kind: 'OpenUpstream', flow: flowId(flow.id), backend: serve });
+    this.forward(flow, payload, now);
+  }
+
+  private onKnown(flow: ModelFlow, payload: Uint8Array, now: number): void {
+    const { sendProxyProtocol, proxyProtocolEveryDatagram, rejectClientHeader } = flow.config;
+    const signature = [13, 10, 13, 10, 0, 13, 10, 81, 85, 73, 84, 10];
+    const alike = signature.every((byte, at) => payload[at] === byte);
+    if (sendProxyProtocol && !proxyProtocolEveryDatagram && rejectClientHeader && alike) {
+      this.metric({ kind: 'HeaderRefused' });
+      return this.drop('Invalid');
+    }
     this.forward(flow, payload, now);
   }
 

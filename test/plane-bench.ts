@@ -149,11 +149,10 @@ export class PlaneBench {
     randomSeed: { high: 3, low: 4 },
   });
   readonly pump: Pump = new Pump(this.plane, this.ports, (report) => this.reports.push(report));
-  private readonly listeners: number;
+  private readonly listeners: ListenerId[] = [];
 
   /** Opens everything, unless `listenerResult` says that the listeners do not open. */
   constructor(config: Config, listenerResult?: Errno) {
-    this.listeners = config.listeners.length;
     this.ports.listenerResult = listenerResult;
     this.turn(() => initialDirectives(config).forEach((directive) => this.direct(directive)));
   }
@@ -178,6 +177,7 @@ export class PlaneBench {
   }
 
   direct(directive: Directive): void {
+    if (directive.kind === 'AddListener') this.listeners.push(directive.listener);
     this.pump.direct({ generation: 1, directive });
   }
 
@@ -198,9 +198,7 @@ export class PlaneBench {
     for (const [at, socket] of this.ports.opened.entries()) {
       if (this.ports.watched.has(socket)) this.upstreamWritable(at + 1);
     }
-    for (let at = 0; at < this.listeners; at += 1) {
-      if (this.ports.watched.has(listenerId(at))) this.listenerWritable(at);
-    }
+    for (const at of this.listeners) if (this.ports.watched.has(at)) this.listenerWritable(at);
   }
 
   /** Lets time pass without telling anyone. */
@@ -232,8 +230,8 @@ export class PlaneBench {
     let flows = 0;
     let taken = 0;
     let unaccounted = 0;
-    for (let at = 0; at < this.listeners; at += 1) {
-      const manager = present(this.plane.managerOf(listenerId(at)), 'the listener exists');
+    for (const at of this.listeners) {
+      const manager = present(this.plane.managerOf(at), 'the listener exists');
       checkInvariants(manager);
       flows += manager.flowCount;
       const counters = this.counters(at);
@@ -271,6 +269,7 @@ export function clusterSettings(more: Partial<ClusterSettings> = {}): ClusterSet
     cluster: 'c',
     loadBalancing: 'ROUND_ROBIN',
     loadMetric: 'CONNECTIONS',
+    allowBackendAsClient: false,
     backends: backendsOf(1, 2),
     ...more,
   };

@@ -1,4 +1,4 @@
-/** Runs the built simulator as a user does, in a process of its own; also builds of it with something planted. */
+/** Runs the built simulator as a user does, in a process of its own; also makes builds with something planted. */
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -63,7 +63,7 @@ export function plantedBuild(changes: readonly Planted[]): {
   mkdirSync(cache, { recursive: true });
   const directory = mkdtempSync(join(cache, 'planted-'));
   const dist = join(directory, 'dist');
-  for (const folder of ['core', 'sim', 'scenarios']) {
+  for (const folder of ['core', 'shell', 'sim', 'scenarios']) {
     const filter = (path: string): boolean => !/\.map$|\.d\.ts$/.test(path);
     cpSync(join(BUILT, folder), join(dist, folder), { recursive: true, filter });
   }

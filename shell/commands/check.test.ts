@@ -80,6 +80,12 @@ test('control characters of a file never reach the terminal', async () => {
   expect(printed).not.toMatch(/\u001b/);
 });
 
+test('nothing in a file turns the direction of what is printed', async () => {
+  const { printed } = await check(`"\\u202e\\u2066" = 1\n${clean}`);
+  expect(printed).toContain('\\u202e\\u2066');
+  expect(printed).not.toMatch(/\p{Bidi_Control}/u);
+});
+
 async function check(
   text: string,
   options: CheckOptions = {},

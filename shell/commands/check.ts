@@ -72,10 +72,9 @@ function count(problems: readonly Problem[], severity: Severity): number {
   return problems.filter((problem) => problem.severity === severity).length;
 }
 
-/** Text from a file, made safe for a terminal: no line ends, no escape sequences. */
-function printable(text: string): string {
-  // oxlint-disable-next-line no-control-regex -- control characters are what must not reach a terminal
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, (character) => {
+/** Text from outside, made safe for a terminal: no line ends, no escape sequences, nothing that turns its direction. */
+export function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu, (character) => {
     return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
   });
 }

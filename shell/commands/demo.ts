@@ -73,6 +73,7 @@ function demoConfig(address: Address, backendPorts: readonly number[]): Config {
         cluster: 'demo',
         loadBalancing: 'ROUND_ROBIN',
         loadMetric: 'CONNECTIONS',
+        allowBackendAsClient: false,
         backends: backendPorts.map((port, index) => ({
           id: NAMES[index] ?? 'demo',
           address: ipv4(LOOPBACK, port),

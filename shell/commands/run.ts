@@ -5,15 +5,15 @@ import { loadConfig } from '../config/load.ts';
 import { createLog, type Log } from '../log.ts';
 import { Proxy } from '../proxy.ts';
 import { stopOnSignals } from '../signals.ts';
-import { formatProblems } from './check.ts';
+import { formatProblems, printable } from './check.ts';
 
 /** Exit codes: 0 stopped as asked, 1 could not listen, 2 the configuration has errors. */
 export async function runFile(file: string): Promise<number> {
   const colour = process.stderr.isTTY;
   const { config, settings, problems } = loadConfig(file, readEnvironment());
-  process.stderr.write(formatProblems(problems, { colour }));
+  tell(formatProblems(problems, { colour }));
   if (config === undefined || settings === undefined) {
-    process.stderr.write(`${file}: nothing was started\n`);
+    tell(`${printable(file)}: nothing was started\n`);
     return 2;
   }
   return runConfig(config, createLog(settings.logLevel));
@@ -28,9 +28,7 @@ export async function runConfig(
   const proxy = new Proxy(config, log);
   if (proxy.failures.length > 0) {
     for (const { address, errno } of proxy.failures) {
-      process.stderr.write(
-        `cannot listen on ${formatAddress(address)}: ${errno}${advice(errno)}\n`,
-      );
+      tell(`cannot listen on ${formatAddress(address)}: ${errno}${advice(errno)}\n`);
     }
     proxy.stop();
     return 1;
@@ -44,6 +42,15 @@ export async function runConfig(
   quiet();
   log.info({ flowsClosed }, 'stopped');
   return 0;
+}
+
+/** On standard error. A warning that cannot be written, because the disk is full, is no reason not to start. */
+function tell(text: string): void {
+  try {
+    process.stderr.write(text);
+  } catch {
+    // Nobody can be told.
+  }
 }
 
 function advice(errno: string): string {

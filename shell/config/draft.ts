@@ -3,8 +3,9 @@
  * (spec §7.2), each with the path it came from. Tables of other protocols are named in one notice and left out.
  */
 import { formatAddress, parseAddress, unmap } from '../../core/address.ts';
+import { LISTENERS_MAX } from '../../core/brand.ts';
 import { describe, reportIssues } from './issues.ts';
-import type { Path, Report } from './problem.ts';
+import { formatPath, type Path, type Report } from './problem.ts';
 import { FOREIGN_CLUSTER_KEYS, FOREIGN_LISTENER_KEYS } from './sozu-keys.ts';
 import { CLUSTER, LISTENER, UDP, type ClusterTable, type ListenerTable } from './schema.ts';
 
@@ -33,6 +34,10 @@ export type Table = Readonly<Record<string, unknown>>;
 /** Reads what concerns UDP and reports what is wrong with it. What is broken is left out of the draft. */
 export function readDraft(document: Table, report: Report): Draft {
   const sockets = readListeners(document['listeners'], report);
+  if (sockets.udp.size > LISTENERS_MAX) {
+    const problem = `${sockets.udp.size} UDP listeners are more than the ${LISTENERS_MAX} of a process`;
+    report.error(['listeners'], problem, 'spread them over several processes');
+  }
   const clusters = readClusters(document['clusters'], sockets, report);
   return { listeners: [...sockets.udp.values()].filter((one) => one !== undefined), clusters };
 }
@@ -57,7 +62,7 @@ function readListeners(raw: unknown, report: Report): Sockets {
   for (const [index, table] of tables.entries()) {
     const path = ['listeners', index];
     if (!isTable(table)) {
-      report.error(path, `expected a table, found ${describe(table)}`);
+      report.error(path, `expected a table, found ${describe(table)}`, 'write [[listeners]]');
       continue;
     }
     const protocol = table['protocol'];
@@ -104,7 +109,8 @@ function readListener(raw: Table, path: Path, sockets: Sockets, report: Report):
 
 function readClusters(raw: unknown, sockets: Sockets, report: Report): readonly ClusterDraft[] {
   if (raw !== undefined && !isTable(raw)) {
-    report.error(['clusters'], `expected a table, found ${describe(raw)}`);
+    const fix = 'write [clusters.<id>], with a name of its own for each cluster';
+    report.error(['clusters'], `expected a table, found ${describe(raw)}`, fix);
     return [];
   }
   const entries = Object.entries(raw ?? {});
@@ -114,7 +120,8 @@ function readClusters(raw: unknown, sockets: Sockets, report: Report): readonly 
   for (const [id, table] of entries) {
     const path = ['clusters', id];
     if (!isTable(table)) {
-      report.error(path, `expected a table, found ${describe(table)}`);
+      const fix = `write [${formatPath(path)}]`;
+      report.error(path, `expected a table, found ${describe(table)}`, fix);
     } else if (id === '__proto__' || id === 'constructor') {
       report.error(path, 'unknown key: a cluster cannot have this name', 'rename the cluster');
     } else if (leadsToUdp(table, sockets, preferred)) {
@@ -156,7 +163,7 @@ function readCluster(
   report: Report,
 ): ClusterDraft | undefined {
   const path = ['clusters', id];
-  if (id === '') report.error(path, 'a cluster needs a name');
+  if (id === '') report.error(path, 'a cluster needs a name', 'write [clusters.<name>]');
   const result = CLUSTER.safeParse(raw, { reportInput: true });
   if (!result.success) reportIssues(report, path, result.error.issues);
   for (const foreign of FOREIGN_CLUSTER_KEYS) {
@@ -217,8 +224,9 @@ function reportLostUdpBlock(raw: Table, path: Path, report: Report): void {
 function frontendKeys(cluster: Table): readonly (string | undefined)[] {
   const frontends = cluster['frontends'];
   if (!Array.isArray(frontends)) return [];
+  // An address without its table is an error, told where the cluster is read: it must not make the cluster another's.
   return frontends.map((frontend: unknown) =>
-    isTable(frontend) ? addressKey(frontend['address']) : undefined,
+    addressKey(isTable(frontend) ? frontend['address'] : frontend),
   );
 }
 

@@ -3,6 +3,7 @@
  * unknown key the one that was probably meant.
  */
 import type { core } from 'zod';
+import { parseAddress } from '../../core/address.ts';
 import type { Path, Report } from './problem.ts';
 import { notesOf, TABLES } from './schema.ts';
 import { HTTP_FRONTEND_KEYS } from './sozu-keys.ts';
@@ -43,7 +44,8 @@ export function suggestKey(key: string): string | undefined {
 export function describe(value: unknown): string {
   if (Array.isArray(value)) return 'an array';
   if (typeof value === 'object' && value !== null) return 'a table';
-  const text = JSON.stringify(value) ?? 'nothing';
+  // JSON has no word for nan and inf.
+  const text = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? 'nothing');
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }
 
@@ -78,13 +80,54 @@ function customFix(issue: core.$ZodIssueCustom): string | undefined {
   return typeof fix === 'string' ? fix : undefined;
 }
 
+/** What to write instead; each kind of mistake has an obvious remedy. */
 function fixOf(issue: core.$ZodIssue): string | undefined {
-  if (issue.code !== 'invalid_value') return undefined;
-  if (issue.values.length === 1) return `write ${JSON.stringify(issue.values[0])}`;
-  if (typeof issue.input !== 'string') return undefined;
-  const meant = issue.input.toUpperCase();
-  const value = issue.values.find((candidate) => String(candidate).toUpperCase() === meant);
-  return value === undefined ? undefined : `write ${JSON.stringify(value)}`;
+  switch (issue.code) {
+    case 'invalid_value':
+      return `write ${meantValue(issue) ?? 'one of these words'}`;
+    case 'invalid_type':
+      return typeFix(issue);
+    case 'too_small':
+      return issue.origin === 'string'
+        ? 'write a text, or remove the key'
+        : `write ${issue.minimum} or more`;
+    case 'too_big':
+      return `write ${issue.maximum} or less`;
+    default:
+      return undefined;
+  }
+}
+
+/** The only possible value, or the one that what stands there resembles. */
+function meantValue({ values, input }: core.$ZodIssueInvalidValue): string | undefined {
+  if (values.length === 1) return JSON.stringify(values[0]);
+  if (typeof input !== 'string') return undefined;
+  const written = input.toUpperCase();
+  const near = values.find((value) => editDistance(String(value).toUpperCase(), written) <= 2);
+  return near === undefined ? undefined : JSON.stringify(near);
+}
+
+function typeFix({ expected, input, path }: core.$ZodIssueInvalidType): string {
+  const scalar = typeof input === 'string' ? input : '';
+  switch (expected) {
+    case 'string':
+      return typeof input === 'object' ? 'write a text in quotes' : 'put it in quotes';
+    case 'object':
+      return typeof path.at(-1) === 'number' && parseAddress(scalar) !== undefined
+        ? `write { address = ${JSON.stringify(scalar)} }`
+        : 'write a table';
+    case 'array':
+      return 'write an array of tables, such as [{ address = "10.0.0.10:53" }]';
+    default:
+      return isBare(scalar)
+        ? `write ${scalar} without quotes`
+        : `write ${EXPECTED.get(expected) ?? expected}`;
+  }
+}
+
+/** Whether a text would be a whole number or a boolean of TOML without its quotes. */
+function isBare(text: string): boolean {
+  return /^(?:0|[1-9][0-9]{0,9}|true|false)$/.test(text);
 }
 
 /** Levenshtein; keys are short, and longer words than any key of ours resemble none. */

@@ -1,7 +1,7 @@
 /**
  * Reads a configuration from disk, with an answer for everything that a path can turn out to be.
  */
-import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import type { Environment } from './environment.ts';
 import { parseConfig, refuse, type Parsed } from './parse.ts';
 
@@ -19,16 +19,28 @@ export function loadConfig(path: string, environment: Environment): Parsed {
     if (!status.isFile() && !status.isFIFO()) {
       return refuse({ problem: `${path} is not a file`, fix: 'name a file' });
     }
-    if (status.size > CONFIG_BYTES_MAX) {
-      const problem = `${path} has ${status.size} bytes, more than ${CONFIG_BYTES_MAX}`;
+    const bytes = status.size > CONFIG_BYTES_MAX ? undefined : readBounded(descriptor);
+    if (bytes === undefined) {
+      const problem = `${path} has more than ${CONFIG_BYTES_MAX} bytes`;
       return refuse({ problem, fix: 'name a configuration file' });
     }
-    return parseConfig(readFileSync(descriptor), environment);
+    return parseConfig(bytes, environment);
   } catch (error) {
     return refuse(explain(path, error));
   } finally {
     if (descriptor !== undefined) closeSync(descriptor);
   }
+}
+
+/** All there is, or undefined when it is too much: a pipe does not tell its size beforehand, and some never end. */
+function readBounded(descriptor: number): Uint8Array | undefined {
+  const bytes = new Uint8Array(CONFIG_BYTES_MAX + 1);
+  for (let length = 0; length < bytes.length;) {
+    const read = readSync(descriptor, bytes, length, bytes.length - length, null);
+    if (read === 0) return bytes.subarray(0, length);
+    length += read;
+  }
+  return undefined;
 }
 
 function explain(path: string, error: unknown): { problem: string; fix?: string } {

@@ -19,6 +19,8 @@ test.each([
   ['a mapped wildcard', '[::ffff:0.0.0.0]:53', '127.0.0.1:53'],
   ['loopback and the unspecified address', '127.0.0.1:53', '0.0.0.0:53'],
   ['IPv6 loopback and the unspecified address', '[::1]:53', '[::]:53'],
+  ['loopback with a zone, which means nothing there', '[::1]:53', '[::1%1]:53'],
+  ['a link-local address and the same zone', '[fe80::7%2]:53', '[fe80::7%2]:53'],
 ])('%s: a listener that is its own backend is an error', (_, listener, backend) => {
   expect(errors(service('a', listener, [backend]))).toEqual([
     expect.stringMatching(
@@ -32,6 +34,7 @@ test.each([
   ['another address of loopback', '127.0.0.1:53', '127.0.0.2:53'],
   ['somebody else behind a wildcard', '0.0.0.0:53', '192.0.2.8:53'],
   ['an IPv6 address behind an IPv4 wildcard', '0.0.0.0:53', '[2001:db8::7]:53'],
+  ['a link-local address in another zone', '[fe80::7%2]:53', '[fe80::7%3]:53'],
   ['an interface of ours beside the one that listens', '127.0.0.1:53', '192.0.2.7:53'],
 ])('%s is no loop', (_, listener, backend) => {
   expect(errors(service('a', listener, [backend]))).toEqual([]);

@@ -46,7 +46,7 @@ function covers(
   const bound = unmap(listener.table.address);
   const sent = asDestination(unmap(target));
   if (bound.port !== sent.port) return false;
-  if (!isUnspecified(bound)) return sameAddress(bound, sent);
+  if (!isUnspecified(bound)) return sameAddress(asDestination(bound), sent);
   const ip = { ...sent, scope: 0 };
   if (!isLoopback(ip) && !ours.some((address) => sameIp(address, ip))) return false;
   return bound.family === sent.family || (bound.family === 6 && !hasIpv4Twin(bound, all));
@@ -58,11 +58,16 @@ export function hasIpv4Twin(bound: Address, all: readonly ListenerDraft[]): bool
   return all.some(({ table }) => sameAddress(unmap(table.address), ipv4(0, bound.port)));
 }
 
-/** The kernel takes the unspecified address for loopback when somebody sends there. */
+/** As the kernel takes it: the unspecified address for loopback, and a zone for nothing unless the address needs one. */
 function asDestination(address: Address): Address {
-  if (!isUnspecified(address)) return address;
+  if (!isUnspecified(address)) return isLinkLocal(address) ? address : { ...address, scope: 0 };
   if (address.family === 4) return ipv4(0x7f000001, address.port);
   return ipv6([0, 0, 0, 1], address.port);
+}
+
+/** fe80::/10 (RFC 4291 §2.5.6). */
+function isLinkLocal(address: Address): boolean {
+  return address.family === 6 && (address.a & 0xffc00000) === (0xfe800000 | 0);
 }
 
 /** A cluster behind several listeners is reported once, for the first of them. */

@@ -69,9 +69,11 @@ function refusesWithAPlace(input: string | Uint8Array): void {
 function saysWhere({ config, problems }: ReturnType<typeof parseConfig>): void {
   const failed = problems.some(({ severity }) => severity === 'error');
   expect(config === undefined).toBe(failed);
-  for (const { path, line, problem } of problems) {
+  for (const { severity, path, line, problem, fix } of problems) {
     expect(path !== '' || line !== undefined).toBe(true);
     expect(problem).not.toBe('');
+    // A file that is no TOML has no obvious remedy; every other error has one.
+    if (severity === 'error' && path !== '(file)') expect(fix, problem).toBeDefined();
   }
 }
 
@@ -115,6 +117,8 @@ function configs(): fc.Arbitrary<Config> {
       'HRW',
       'MAGLEV',
     ),
+    rejectClientHeader: fc.boolean(),
+    allowBackendAsClient: fc.boolean(),
     loadMetric: fc.constantFrom('CONNECTIONS', 'REQUESTS', 'CONNECTION_TIME'),
     backends: fc.array(backend, { maxLength: 4 }),
     exchange: fc.constantFrom(undefined, 'request-response', 'one-way'),
@@ -226,6 +230,8 @@ function write(config: Config): string {
             passive_health: one.passive,
             ...(one.exchange === undefined ? {} : { exchange: one.exchange }),
             ...(one.health === undefined ? {} : { health: writeHealth(one.health) }),
+            reject_client_header: one.rejectClientHeader,
+            allow_backend_as_client: one.allowBackendAsClient,
           },
         },
       ]),

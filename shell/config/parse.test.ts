@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { ipv4, parseAddress } from '../../core/address.ts';
+import { LISTENERS_MAX } from '../../core/brand.ts';
 import { seconds } from '../../core/time.ts';
 import { parseConfig } from './parse.ts';
 import type { Problem } from './problem.ts';
@@ -37,6 +38,8 @@ test('the Sōzu file of spec §7.1 loads unchanged, without an error', () => {
         maxFlowsPerSubnet: 0,
         subnetPrefixIpv4: 24,
         subnetPrefixIpv6: 64,
+        rejectClientHeader: true,
+        allowBackendAsClient: false,
         loadBalancing: 'HRW',
         loadMetric: 'CONNECTIONS',
         backends: [
@@ -60,6 +63,33 @@ test('the Sōzu file of spec §7.1 loads unchanged, without an error', () => {
       },
     ],
   });
+});
+
+test('more listeners than a process has numbers for are an error, not a crash', () => {
+  const many = Array.from(
+    { length: LISTENERS_MAX + 1 },
+    (_, index) =>
+      `[[listeners]]\nprotocol = "udp"\naddress = "127.0.${index >> 8}.${index & 255}:53"\n`,
+  );
+  const { config, problems } = parseConfig(many.join(''));
+  expect(config).toBeUndefined();
+  expect(of('error', problems)).toMatchObject([
+    { path: 'listeners', problem: '1025 UDP listeners are more than the 1024 of a process' },
+  ]);
+  expect(of('error', parseConfig(many.slice(1).join('')).problems)).toEqual([]);
+});
+
+test.each([
+  ['nan', 'NaN'],
+  ['-inf', '-Infinity'],
+  ['1e999', 'Infinity'],
+])('a number such as %s is told as it was read', (written, told) => {
+  const { problems } = parseConfig(
+    `worker_count = ${written}\n${dns.replace(/^worker_count.*$/m, '')}`,
+  );
+  expect(of('error', problems)).toMatchObject([
+    { path: 'worker_count', problem: `expected a whole number, found ${told}` },
+  ]);
 });
 
 test('the Sōzu file of spec §7.1 gets the warnings it deserves, each with its line', () => {
@@ -98,6 +128,8 @@ test('every key of ours and of the cluster limits reaches the Config', () => {
     maxFlowsPerSubnet: 8,
     subnetPrefixIpv4: 16,
     subnetPrefixIpv6: 48,
+    rejectClientHeader: true,
+    allowBackendAsClient: false,
   });
 });
 

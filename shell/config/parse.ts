@@ -168,6 +168,8 @@ function toCluster({ id, table }: ClusterDraft): ClusterSettings {
     maxFlowsPerSubnet: table.max_connections_per_subnet,
     subnetPrefixIpv4: udp.subnet_prefix_ipv4,
     subnetPrefixIpv6: udp.subnet_prefix_ipv6,
+    rejectClientHeader: udp.reject_client_header,
+    allowBackendAsClient: udp.allow_backend_as_client,
     loadBalancing: table.load_balancing,
     loadMetric: table.load_metric,
     backends: table.backends.map((backend, index) => {

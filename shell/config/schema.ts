@@ -4,7 +4,7 @@
  * together with the others is parse.ts's business.
  */
 import * as z from 'zod';
-import { parseAddress, type Address } from '../../core/address.ts';
+import { parseAddress, parseIp, type Address } from '../../core/address.ts';
 import { LIMITS, type LoadBalancing, type LoadMetric } from '../../core/config.ts';
 import { DATAGRAM_BYTES_MAX } from '../../core/contract.ts';
 import { LOCAL_HEADER } from '../../core/health/probe-contract.ts';
@@ -64,6 +64,8 @@ export interface UdpTable {
   readonly requests: number;
   readonly send_proxy_protocol: boolean;
   readonly proxy_protocol_every_datagram: boolean;
+  readonly reject_client_header: boolean;
+  readonly allow_backend_as_client: boolean;
   readonly subnet_prefix_ipv4: number;
   readonly subnet_prefix_ipv6: number;
   readonly exchange?: Exchange | undefined;
@@ -230,6 +232,14 @@ const udpShape = {
     'The header on every datagram, as the PROXY protocol text and every DNS server want it; ' +
       '`false`: on the first of a flow only.',
   ),
+  reject_client_header: ours(
+    z.boolean().default(true),
+    'Where only the first datagram carries a header: refuse a later one of the client that begins like a header.',
+  ),
+  allow_backend_as_client: ours(
+    z.boolean().default(false),
+    'Serve a client whose address is a backend’s. Otherwise its datagrams are Invalid: they could circle.',
+  ),
   subnet_prefix_ipv4: ours(
     z.int().min(0).max(32).default(LIMITS.subnetPrefixIpv4),
     'Length of the subnet that `max_connections_per_subnet` counts, IPv4.',
@@ -374,6 +384,13 @@ function explainAddress(text: string): { message: string; params: { fix: string 
       params: { fix: 'use 1 to 65535' },
     };
   }
+  const zone = zoneOf(host);
+  if (zone !== undefined) {
+    return {
+      message: `the zone ${JSON.stringify(zone.name)} in ${shown} is not a number`,
+      params: { fix: `write the index that \`ip link\` shows: [${zone.ip}%2]:${port}` },
+    };
+  }
   if (/^[A-Za-z0-9.-]*[A-Za-z][A-Za-z0-9.-]*$/.test(port === '' ? text : host)) {
     return {
       message: `${shown} is a host name, and names are not looked up`,
@@ -384,4 +401,10 @@ function explainAddress(text: string): { message: string; params: { fix: string 
     message: `${shown} is not an address and a port`,
     params: { fix: 'write ip:port, such as 10.0.0.10:53 or [2001:db8::1]:53' },
   };
+}
+
+/** What stands before and after the `%` of an IPv6 address in brackets. */
+function zoneOf(host: string): { readonly ip: string; readonly name: string } | undefined {
+  const [, ip = '', name = ''] = /^\[([^%]*)%(.{1,40})/s.exec(host.replace(/\]$/, '')) ?? [];
+  return name !== '' && parseIp(ip, 0)?.family === 6 ? { ip, name } : undefined;
 }

@@ -95,6 +95,17 @@ test('expect_proxy alone is a warning, because nothing reads a header', () => {
   ]);
 });
 
+test('listeners with and without expect_proxy may lead to one cluster, which Sōzu refuses', () => {
+  const twin = '[[listeners]]\nprotocol = "udp"\naddress = "127.0.0.2:53"\nexpect_proxy = true\n';
+  const text = toml({ moreFrontends: ', { address = "127.0.0.2:53" }' }) + twin;
+  const { config, problems } = parseConfig(text);
+  expect(only('error', problems)).toEqual([]);
+  expect(only('warning', problems)).toEqual([
+    'listeners[1].expect_proxy: no effect on a UDP listener',
+  ]);
+  expect(config?.listeners.map(({ cluster }) => cluster)).toEqual(['c', 'c']);
+});
+
 test.each(['certificate = "x"', 'answer_404 = "x"', 'tls_versions = ["TLS_V13"]'])(
   'the HTTP or TLS key %s on a UDP listener is a warning',
   (listener) => {

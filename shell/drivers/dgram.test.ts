@@ -7,6 +7,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { ipv4, listenerId, socketId, type Arrivals } from '../../core/index.ts';
 import { driverLaws } from '../../core/ports.laws.ts';
 import { LOOPBACK, type World } from '../../test/driver-bench.ts';
+import { needIpv6, needPeers } from '../../test/e2e/peers.ts';
 import { LoopbackPeer } from '../../test/loopback-peer.ts';
 import { DgramDriver } from './dgram.ts';
 
@@ -16,7 +17,8 @@ afterEach(() => {
 
 driverLaws('node:dgram', async (arrivals) => worldOf(new DgramDriver(), arrivals));
 
-test('an open that fails for want of a descriptor leaves no handle behind in the runtime', async () => {
+test('an open that fails for want of a descriptor leaves no handle behind in the runtime', async (context) => {
+  needPeers(context, 'prlimit');
   const driver = new DgramDriver();
   const live = new Set<number>();
   const hook = createHook({
@@ -43,6 +45,10 @@ function worldOf(driver: DgramDriver, arrivals: Arrivals): World {
     ports: driver,
     portOf: (listener) => driver.portOf(listener),
     socketCount: () => driver.socketCount,
+    need: (context, what) => {
+      if (what === 'IPv6') needIpv6(context);
+      else needPeers(context, 'prlimit');
+    },
     peer: (at) => {
       const peer = new LoopbackPeer(at);
       peers.push(peer);

@@ -224,6 +224,7 @@ function worldOf(driver: MemoryDriver, arrivals: Arrivals): World {
     ports: driver,
     portOf: (listener) => driver.portOf(listener),
     socketCount: () => driver.socketCount,
+    need: () => undefined,
     peer: (at) => driver.peer(at),
     endOfTurn: async () => setImmediate(),
     settle: async () => {

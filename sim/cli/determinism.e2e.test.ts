@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { plantedBuild, simulate, type Planted } from '../../test/simulator.ts';
 
-/** Under RANDOM the shadow model predicts the candidates only: what is planted here breaks no other property. */
+/** What is planted ends a run at the step where the shadow model sees it too: the repetition must part there as well. */
 const RANDOM = 'core/balancing/random.js';
 const TICKET = 'let ticket = this.random.below(total);';
 
@@ -13,13 +13,22 @@ function ticket(planted: string): Planted {
   };
 }
 
+/** Every deadline that is armed moves, so that no two draws agree by luck. */
+function deadline(planted: string): Planted {
+  return {
+    file: 'core/manager.js',
+    search: "{ kind: 'ArmTimer', at: next }",
+    replace: `{ kind: 'ArmTimer', at: next + Math.trunc(${planted}) }`,
+  };
+}
+
 /** Two seeds that balance by RANDOM. */
 const SEEDS = ['--first-seed', '28', '--seeds', '2', '--steps', '300'];
 const ARGS = ['--scenario', 'default', ...SEEDS, '--check-determinism'];
 
 test.each<[string, string, readonly Planted[]]>([
-  ['a clock that is read', 'after another seed', [ticket('Date.now()')]],
-  ['a draw from Math.random', 'after another seed', [ticket('Math.floor(Math.random() * total)')]],
+  ['a clock that is read', 'after another seed', [deadline('1_000_000 * performance.now()')]],
+  ['a draw from Math.random', 'after another seed', [deadline('1_000_000_000 * Math.random()')]],
   [
     'a receive buffer that is kept',
     'in another guise',

@@ -1,4 +1,5 @@
 /** Reads JSON of a known shape, and says where it is not so. */
+import { printable } from './printable.ts';
 
 export class ShapeError extends Error {
   override readonly name = 'ShapeError';
@@ -24,9 +25,10 @@ export class JsonReader {
     return new JsonReader(found, `${this.path}.${name}`);
   }
 
+  /** A text that may be printed: whoever wrote the file does not steer the terminal. */
   text(): string {
     if (typeof this.value !== 'string') throw this.wrong('a text');
-    return this.value;
+    return printable(this.value);
   }
 
   /** One of some words. */

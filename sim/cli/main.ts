@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /** The command line of the simulator: `npm run sim -- …`. */
-import { accessSync, constants, readFileSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { Command } from 'commander';
@@ -148,9 +148,10 @@ interface Destination {
 
 function finish(outcome: Outcome, timing: Timing, to: Destination): void {
   const report = toReport(outcome, timing);
+  // First for people: a disk that filled up meanwhile takes the files alone.
+  print(summarize(report, { colour: hasColour(), verbose: to.verbose ?? false }));
   if (to.json !== undefined) write(to.json, `${JSON.stringify(report, undefined, 2)}\n`);
   if (to.junit !== undefined) write(to.junit, toJunit(report));
-  print(summarize(report, { colour: hasColour(), verbose: to.verbose ?? false }));
   process.exitCode = EXIT_CODES[report.verdict];
 }
 
@@ -165,10 +166,13 @@ function print(text: string): void {
 /** A sweep of hours must not end with a report that cannot be written. */
 function checkWritable(file: string | undefined): void {
   if (file === undefined) return;
+  const status = statSync(file, { throwIfNoEntry: false });
+  const isFolder = file === '' || status?.isDirectory() === true;
+  if (isFolder) throw new UsageError(`cannot write ${file}: not the name of a file`);
   try {
-    accessSync(dirname(file), constants.W_OK);
+    accessSync(status === undefined ? dirname(file) : file, constants.W_OK);
   } catch {
-    throw new UsageError(`cannot write ${file}: no folder there that can be written to`);
+    throw new UsageError(`cannot write ${file}: it, or its folder, may not be written to`);
   }
 }
 

@@ -5,6 +5,7 @@ import { flowId } from '../../core/brand.ts';
 import type { Output } from '../../core/contract.ts';
 import type { UdpManager } from '../../core/manager.ts';
 import type { Instant } from '../../core/time.ts';
+import { HEADER_FILL } from '../core-harness/actions.ts';
 import { sourceAt } from '../core-harness/pools.ts';
 import type { Action, Trace } from '../index.ts';
 
@@ -100,7 +101,9 @@ function describeOutput(output: Output): string {
 }
 
 function payload({ length, fill }: { readonly length: number; readonly fill: number }): string {
-  return length === 0 ? 'empty' : `${length} bytes of 0x${fill.toString(16).padStart(2, '0')}`;
+  if (length === 0) return 'empty';
+  if (fill === HEADER_FILL) return `${length} bytes that begin like a PROXY header`;
+  return `${length} bytes of 0x${fill.toString(16).padStart(2, '0')}`;
 }
 
 function source(index: number): string {

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { skip } from '../../test/e2e/peers.ts';
 import { simulate } from '../../test/simulator.ts';
 
 const SCRIPT = join(import.meta.dirname, '../../tools/node-versions.sh');
@@ -19,9 +20,9 @@ const SWEEP = ['--seeds', '20', '--steps', '400'];
 test.for([
   { version: '22.23.5', always: false },
   { version: '24.22.3', always: true },
-])('Node $version has the digest of this Node', async ({ version, always }, { skip }) => {
+])('Node $version has the digest of this Node', async ({ version, always }, context) => {
   const node = binaryOf(version, always);
-  skip(node === '', `tools/node-versions.sh ${version} fetches it, on Linux on x64`);
+  if (node === '') skip(context, `tools/node-versions.sh ${version} fetches it, on Linux on x64`);
   const [here, there] = await Promise.all([simulate(SWEEP), simulate(SWEEP, { node })]);
   expect(here.code).toBe(0);
   expect(there.code).toBe(0);

@@ -93,18 +93,20 @@ function checkSamePlan(first: ReadReport, other: ReadReport): void {
   throw new ShapeError(`${other.file}: not of the same sweep as ${first.file}`);
 }
 
+const MISSING_NAMED = 10;
+
 function checkAllShards(shard: Shard | undefined, reports: readonly ReadReport[]): void {
   const count = shard?.count ?? 1;
   const given = reports.map(placeOf);
   const twice = given.find((index, place) => given.indexOf(index) !== place);
   if (twice !== undefined) throw new ShapeError(`shard ${twice} of ${count} is given twice`);
   if (given.length === count) return;
-  const present = new Set(given);
-  const missing = Array.from({ length: count }, (_, index) => index + 1).filter(
-    (index) => !present.has(index),
-  );
-  const named = missing.slice(0, 10).join(', ');
-  throw new ShapeError(`of ${count} shards, ${missing.length} are missing: ${named}`);
+  const named: number[] = [];
+  for (let index = 1; index <= count && named.length < MISSING_NAMED; index += 1) {
+    if (!given.includes(index)) named.push(index);
+  }
+  const missing = count - given.length;
+  throw new ShapeError(`of ${count} shards, ${missing} are missing: ${named.join(', ')}`);
 }
 
 function placeOf({ outcome }: ReadReport): number {
@@ -124,9 +126,10 @@ function readPlan(reader: JsonReader): Plan {
 }
 
 function readShard(reader: JsonReader): Shard {
-  const [, index, count] = /^(\d+)\/(\d+)$/.exec(reader.text()) ?? [];
-  if (index === undefined || count === undefined) throw reader.wrong('a shard');
-  return { index: Number(index), count: Number(count) };
+  const [, left, right] = /^(\d{1,9})\/(\d{1,9})$/.exec(reader.text()) ?? [];
+  const [index, count] = [Number(left), Number(right)];
+  if (index >= 1 && index <= count) return { index, count };
+  throw reader.wrong('a shard');
 }
 
 function readLeg(reader: JsonReader, failures: readonly Failure[]): LegResult {

@@ -162,6 +162,33 @@ test('shards that are not of one sweep, given twice or missing are refused', () 
   expect(mergeReports([shard(3), shard(1), shard(2)]).outcome.plan).toEqual(PLAN);
 });
 
+test.each(['0/0', '2/1', '0/3', '1/1000000000', `1/${'9'.repeat(400)}`, '1/2/3', ''])(
+  'a shard that cannot be is refused: %j',
+  (shard) => {
+    const report = toReport(outcome(), TIMING);
+    const text = JSON.stringify({ ...report, plan: { ...report.plan, shard } });
+    expect(() => readReport(text, 'x.json')).toThrow('x.json.plan.shard: expected a shard');
+  },
+);
+
+test('of very many shards, the missing ones are counted without a list of them', () => {
+  const plan = { ...PLAN, shard: { index: 2, count: 999_999_999 } };
+  const one = readReport(JSON.stringify(toReport(outcome({ plan }), TIMING)), 'x.json');
+  expect(() => mergeReports([one])).toThrow(
+    'of 999999999 shards, 999999998 are missing: 1, 3, 4, 5, 6, 7, 8, 9, 10, 11',
+  );
+});
+
+test('a report out of a file does not steer the terminal', () => {
+  const steering = { ...failure(5, '\u001b[2Jred'), detail: 'two\nlines \u202e\u009b' };
+  const report = toReport(withFailures(steering), TIMING);
+  const read = readReport(JSON.stringify(report), 'x.json');
+  const told = summarize(toReport(read.outcome, TIMING), { colour: false, verbose: true });
+  expect(told).toContain('FAILED: \\u001b[2Jred');
+  expect(told).toContain('  two\n  lines \\u202e\\u009b\n');
+  expect(told.replaceAll('\n', '')).not.toMatch(/\p{Cc}|\p{Bidi_Control}/u);
+});
+
 test('an interrupted shard makes an interrupted sweep', () => {
   const of = (index: number, ending: Outcome['ending']): ReturnType<typeof readReport> => {
     const plan = { ...PLAN, shard: { index, count: 2 } };

@@ -88,6 +88,14 @@ test('a file that cannot be read as a replay is stale, and the others are run al
   expect(code).toBe(1);
 });
 
+test('what stands in a file does not steer the terminal', () => {
+  const steering = join(directory, 'steering.json');
+  writeFileSync(steering, '{"\\u001b[2J\\u202e":1}');
+  const { text } = call(registerReplay, ['replay', steering]);
+  expect(text).toContain('\\u001b[2J\\u202e unknown field');
+  expect(text.replaceAll('\n', '')).not.toMatch(/\p{Cc}|\p{Bidi_Control}/u);
+});
+
 test('a test is printed that stands by itself', () => {
   const { text } = call(buggy.registerShrink, ['shrink', '--seed', '0', '--test']);
   expect(parseSync('seed.test.ts', text).errors).toEqual([]);

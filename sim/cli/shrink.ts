@@ -9,6 +9,7 @@ import { encodeReplay, makeReplay, verifyReplay, type Replay } from '../core-har
 import type { Scenario } from '../core-harness/scenario.ts';
 import { shrinkSeed, type Shrunk } from '../core-harness/shrink.ts';
 import { parseSeed, printSeed, type Seed } from '../seed.ts';
+import { printable } from './printable.ts';
 import { UsageError } from './settings.ts';
 import { vitestCase } from './vitest-case.ts';
 
@@ -146,5 +147,5 @@ function toCount(text: string): number {
 }
 
 function write(command: Command, text: string): void {
-  command.configureOutput().writeOut?.(text);
+  command.configureOutput().writeOut?.(printable(text));
 }

@@ -155,6 +155,8 @@ test.each([
   [['--fast'], "error: unknown option '--fast'"],
   [['extra'], 'error: too many arguments'],
   [['--json', 'no/such/folder/report.json'], 'error: cannot write no/such/folder/report.json'],
+  [['--json', 'core'], 'error: cannot write core: not the name of a file'],
+  [['--junit', ''], 'error: cannot write : not the name of a file'],
   [['merge', 'none.json'], 'error: cannot read none.json'],
   [['merge', 'package.json'], 'error: package.json.schema: expected a natural number'],
 ])('%j is refused with exit code 2 and nothing on standard output', async (args, message) => {

@@ -4,6 +4,17 @@
  */
 import type { LoadBalancing } from '../../core/config.ts';
 
+/** In the place of a fill: the signature of a PROXY header, as far as it fits, then zeros. */
+export const HEADER_FILL = 256;
+
+/** The twelve bytes that a PROXY header of version 2 begins with. */
+export const SIGNATURE: readonly number[] = [13, 10, 13, 10, 0, 13, 10, 81, 85, 73, 84, 10];
+
+/** Byte `index` of a payload. */
+export function byteOf(payload: Payload, index: number): number {
+  return payload.fill === HEADER_FILL ? (SIGNATURE[index] ?? 0) : payload.fill;
+}
+
 /** A payload of `length` bytes, each `fill`. */
 export interface Payload {
   readonly length: number;

@@ -14,6 +14,7 @@ export function toClusterConfig(drawn: DrawnCluster, prefix: string): ClusterCon
     backTimeout: milliseconds(drawn.backMs),
     sendProxyProtocol: drawn.sendProxyProtocol,
     proxyProtocolEveryDatagram: drawn.everyDatagram,
+    rejectClientHeader: true,
     maxFlowsPerIp: drawn.perIp,
     maxFlowsPerSubnet: drawn.perSubnet,
     subnetPrefixIpv4: 24,

@@ -2,7 +2,7 @@
 import { sameAddress } from '../../core/address.ts';
 import { assertNever, present } from '../../core/assert.ts';
 import type { Output } from '../../core/contract.ts';
-import type { Payload } from './actions.ts';
+import { byteOf, type Payload } from './actions.ts';
 import type { Expected } from './model.ts';
 import { naiveHeader } from './naive-placement.ts';
 import { BACKEND_ADDRESSES, SOURCES, sourceAt } from './pools.ts';
@@ -79,7 +79,7 @@ function sameClose(expected: Expected, actual: Given<'CloseFlow'>): boolean {
 export function sameBytes(view: Uint8Array, payload: Payload): boolean {
   if (view.length !== payload.length) return false;
   for (let index = 0; index < view.length; index += 1) {
-    if (view[index] !== payload.fill) return false;
+    if (view[index] !== byteOf(payload, index)) return false;
   }
   return true;
 }

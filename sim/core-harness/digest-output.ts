@@ -1,4 +1,5 @@
 /** An output as digest words, without any spelling: two guises of one run have one digest. */
+import type { Address } from '../../core/address.ts';
 import type { Output } from '../../core/contract.ts';
 import type { Digest } from '../digest.ts';
 
@@ -27,6 +28,7 @@ const WORDS = [
   'RequestsReached',
   'Drain',
   'Aborted',
+  'HeaderRefused',
 ] as const;
 
 const NUMBERS = new Map<string, number>(WORDS.map((word, index) => [word, index + 1]));
@@ -44,7 +46,7 @@ export function digestOutput(digest: Digest, output: Output): void {
       break;
     case 'SendToClient':
       digest.number(output.flow).number(output.dst.a).number(output.dst.port);
-      if (output.dst.family === 6) digest.number(output.dst.d);
+      if (output.dst.family === 6) digestIpv6(digest, output.dst);
       digestEnds(digest, output.payload);
       break;
     case 'ArmTimer':
@@ -61,6 +63,10 @@ export function digestOutput(digest: Digest, output: Output): void {
       digest.number(numberOf(output.reason));
       break;
   }
+}
+
+function digestIpv6(digest: Digest, { b, c, d, scope }: Address): void {
+  digest.number(b).number(c).number(d).number(scope);
 }
 
 /** Length and outermost bytes: every byte was compared already. */

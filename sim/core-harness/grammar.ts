@@ -9,6 +9,7 @@ import type { Streams } from '../random.ts';
 import type { Seed } from '../seed.ts';
 import {
   ACTION_KINDS,
+  HEADER_FILL,
   type Action,
   type ActionKind,
   type DrawnCluster,
@@ -28,6 +29,8 @@ export interface Grammar {
   readonly earlyTimerPermille: number;
   /** Draw per-source limits too. */
   readonly sourceLimits: boolean;
+  /** One payload in eight begins like a PROXY header. */
+  readonly headers: boolean;
   /** How many of the pool's clients there are: 32, or 64 with those on IPv6. */
   readonly sources: number;
   /** Policies to draw from. */
@@ -195,8 +198,9 @@ export class ActionSource {
   }
 
   private payload(maxRx: number): Payload {
-    const { values } = this.streams;
-    const fill = values.choose('fill', 256);
+    const { values, net } = this.streams;
+    const drawn = values.choose('fill', 256);
+    const fill = this.grammar.headers && net.chance('a header', 1, 8) ? HEADER_FILL : drawn;
     const sort = values.choose('payload', 16);
     if (sort === 0) return { length: 0, fill };
     if (sort < 3) return { length: values.between('tiny', 1, 15), fill };

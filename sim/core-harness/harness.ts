@@ -13,7 +13,9 @@ import { after, instant, milliseconds, type Instant } from '../../core/time.ts';
 import type { Digest } from '../digest.ts';
 import type { Observer } from '../properties.ts';
 import {
+  byteOf,
   DRAIN_WAIT_MS,
+  HEADER_FILL,
   INITIAL_MAX_RX,
   type Action,
   type DrawnCluster,
@@ -334,6 +336,7 @@ export class CoreHarness {
         this.observer.check(properties.STALE_ID, output.reason === 'UnknownFlow');
       } else if (output.kind === 'Metric') {
         this.observer.check(properties.SHED_AT_CAP, output.event.kind === 'FlowShed');
+        this.observer.check(properties.HEADER_REFUSED, output.event.kind === 'HeaderRefused');
       }
     }
   }
@@ -363,16 +366,21 @@ export class CoreHarness {
   }
 
   private lend(payload: Payload): Uint8Array {
-    this.buffer.fill(payload.fill, 0, payload.length);
+    if (payload.fill === HEADER_FILL) {
+      for (let at = 0; at < payload.length; at += 1) this.buffer[at] = byteOf(payload, at);
+    } else {
+      this.buffer.fill(payload.fill, 0, payload.length);
+    }
     return (this.views[payload.length] ??= this.buffer.subarray(0, payload.length));
   }
 
   /** The very bytes that were lent, or a copy that equals them. */
   private isIntact(view: Uint8Array, payload: Payload): boolean {
-    const { length, fill } = payload;
     if (view.buffer !== this.buffer.buffer || view.byteOffset !== 0)
       return sameBytes(view, payload);
-    return view.length === length && (length === 0 || (view[0] === fill && view.at(-1) === fill));
+    const last = payload.length - 1;
+    if (view.length !== payload.length || last < 0) return view.length === payload.length;
+    return view[0] === byteOf(payload, 0) && view[last] === byteOf(payload, last);
   }
 
   private newManager(config: DrawnCluster, cap: number): UdpManager {

@@ -3,9 +3,9 @@
  * whole output sequence of each input; nothing of the core's cleverness is in it to share a bug with.
  */
 import type { CloseReason, DropReason, MetricEvent } from '../../core/contract.ts';
-import type { DrawnCluster, Payload } from './actions.ts';
+import { HEADER_FILL, SIGNATURE, type DrawnCluster, type Payload } from './actions.ts';
 import type { Prediction, SelectionModel } from './model-selection.ts';
-import { isIpv6 } from './pools.ts';
+import { hostOf, subnetOf } from './pools.ts';
 
 /** An expected output, by pool places instead of addresses. */
 export type Expected =
@@ -75,10 +75,7 @@ export class ShadowModel {
     if (this.config.cluster < 0) return this.drop('NoBackend');
     if (payload.length === 0) return this.drop('Invalid');
     const known = this.flowOf(source);
-    if (known >= 0) {
-      this.forward(known, payload, now);
-      return this.expected;
-    }
+    if (known >= 0) return this.onKnownClient(known, payload, now);
     if (this.draining) return this.drop('Shed');
     if (this.atSourceLimit(source)) return this.shed('FlowShedSourceLimit');
     if (this.flowCount >= this.cap) return this.shed('FlowShed');
@@ -86,6 +83,18 @@ export class ShadowModel {
     const { backend } = this.prediction;
     if (backend < 0) return this.drop('NoBackend');
     this.admit(source, backend, payload, now);
+    return this.expected;
+  }
+
+  /** Where only the first datagram has our header, a later one that begins like a header is refused. */
+  private onKnownClient(id: number, payload: Payload, now: number): Expected[] {
+    const config = this.flows[id]?.config;
+    const firstOnly = config?.sendProxyProtocol === true && !config.everyDatagram;
+    if (firstOnly && payload.fill === HEADER_FILL && payload.length >= SIGNATURE.length) {
+      this.metric('HeaderRefused', 0);
+      return this.drop('Invalid');
+    }
+    this.forward(id, payload, now);
     return this.expected;
   }
 
@@ -209,15 +218,14 @@ export class ShadowModel {
     if (earliest !== undefined) this.expected.push({ kind: 'ArmTimer', at: earliest });
   }
 
-  /** The four ports of one address are neighbours in the pool; all addresses of one family are in one subnet. */
   private atSourceLimit(source: number): boolean {
     const { cluster, perIp, perSubnet } = this.config;
     let ofAddress = 0;
     let ofSubnet = 0;
     for (const flow of this.flows) {
       if (flow?.config.cluster !== cluster) continue;
-      if (isIpv6(flow.source) === isIpv6(source)) ofSubnet += 1;
-      if (flow.source >> 2 === source >> 2) ofAddress += 1;
+      if (subnetOf(flow.source) === subnetOf(source)) ofSubnet += 1;
+      if (hostOf(flow.source) === hostOf(source)) ofAddress += 1;
     }
     return (perIp !== 0 && ofAddress >= perIp) || (perSubnet !== 0 && ofSubnet >= perSubnet);
   }

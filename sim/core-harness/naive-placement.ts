@@ -13,9 +13,14 @@ export function naiveAffinityKey(seed: bigint, client: Address, withPort: boolea
     ...littleEndian(client.family === 4 ? 0n : 1n, 8),
     ...octets(client),
     ...(withPort ? littleEndian(BigInt(client.port), 2) : []),
-    ...(withPort && client.family === 6 ? littleEndian(0n, 8) : []),
+    ...(withPort && client.family === 6 ? flowAndScope(client) : []),
   ];
   return sipHash13(bytes);
+}
+
+/** Flow information, of which there is none here, and scope. */
+function flowAndScope(client: Address): number[] {
+  return [...littleEndian(0n, 4), ...littleEndian(BigInt(client.scope), 4)];
 }
 
 /** FNV-1a over key, family, octets and port, then the tail of splitmix64. */

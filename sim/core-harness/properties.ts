@@ -46,3 +46,4 @@ export const SHRUNK: Sometimes = sometimes('the cap is below the number of live 
 export const OLD_CONTRACT: Sometimes = sometimes(
   'a live flow keeps a configuration that was replaced',
 );
+export const HEADER_REFUSED: Sometimes = sometimes('a client’s own PROXY header is refused');

@@ -5,6 +5,7 @@
 import { assertNever } from '../../core/assert.ts';
 import { DATAGRAM_BYTES_MAX } from '../../core/contract.ts';
 import {
+  HEADER_FILL,
   ACTION_KINDS,
   type Action,
   type ActionKind,
@@ -128,7 +129,7 @@ function payload(fields: Fields): Payload {
   const inner = fields.object('payload');
   const read = {
     length: inner.integer('length', 0, DATAGRAM_BYTES_MAX),
-    fill: inner.integer('fill', 0, 255),
+    fill: inner.integer('fill', 0, HEADER_FILL),
   };
   inner.end();
   return read;

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { startBackend, type Arrival } from './backend.ts';
 import { openClient } from './client.ts';
+import { needIpv6 } from './peers.ts';
 import { freePort } from './ports.ts';
 import { startProxy, toml } from './proxy.ts';
 
@@ -21,7 +22,8 @@ test('two sockets of one client address get their own replies, in whatever order
   expect([one.replies.all.length, other.replies.all.length]).toEqual([1, 1]);
 });
 
-test('an IPv6 client reaches an IPv6 backend, and the PROXY header says so', async () => {
+test('an IPv6 client reaches an IPv6 backend, and the PROXY header says so', async (context) => {
+  needIpv6(context);
   const backend = await startBackend('six', { address: '::1' });
   const port = await freePort();
   const proxy = await startProxy(
@@ -39,7 +41,8 @@ test('an IPv6 client reaches an IPv6 backend, and the PROXY header says so', asy
   expect(await proxy.softStop()).toEqual({ code: 0, flowsClosed: 1 });
 });
 
-test('an IPv6 client reaches an IPv4 backend, and the PROXY header keeps its address', async () => {
+test('an IPv6 client reaches an IPv4 backend, and the PROXY header keeps its address', async (context) => {
+  needIpv6(context);
   const backend = await startBackend('four');
   const port = await freePort();
   await startProxy(
@@ -52,7 +55,8 @@ test('an IPv6 client reaches an IPv4 backend, and the PROXY header keeps its add
   expect(arrival.client).toBe(`[::1]:${client.port}`);
 });
 
-test('on [::] an IPv4 client is IPv4 to the backend, and gets its reply', async () => {
+test('on [::] an IPv4 client is IPv4 to the backend, and gets its reply', async (context) => {
+  needIpv6(context);
   const backend = await startBackend('four');
   const port = await freePort();
   const proxy = await startProxy(
@@ -68,7 +72,8 @@ test('on [::] an IPv4 client is IPv4 to the backend, and gets its reply', async 
   expect(await proxy.softStop()).toEqual({ code: 0, flowsClosed: 2 });
 });
 
-test('on [::] the subnets of IPv4 clients are IPv4 subnets', async () => {
+test('on [::] the subnets of IPv4 clients are IPv4 subnets', async (context) => {
+  needIpv6(context);
   const backend = await startBackend('four');
   const port = await freePort();
   await startProxy(
@@ -87,7 +92,8 @@ test('on [::] the subnets of IPv4 clients are IPv4 subnets', async () => {
   expect(backend.heard).toEqual(['first', 'stranger']);
 });
 
-test('the wildcard twins 0.0.0.0 and [::] share a port, and both serve', async () => {
+test('the wildcard twins 0.0.0.0 and [::] share a port, and both serve', async (context) => {
+  needIpv6(context);
   const backend = await startBackend('four');
   const port = await freePort();
   const proxy = await startProxy(

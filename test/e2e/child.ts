@@ -76,7 +76,7 @@ export async function runToEnd(
 
 /** Runs a short command before this returns; throws if it fails. For set-up, and for clean-up after a test. */
 export function runNow(command: string, args: readonly string[]): void {
-  execFileSync(command, args, { env: ENVIRONMENT });
+  execFileSync(command, args, { env: ENVIRONMENT, stdio: 'pipe' });
 }
 
 function linesOf(stream: Readable, owner: string): Mailbox<string> {

@@ -1,14 +1,14 @@
 /** The real command line: exit codes, messages, and that nothing starts from a file with errors. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { startBackend } from './backend.ts';
-import { runToEnd } from './child.ts';
+import { Child, runToEnd } from './child.ts';
 import { openClient } from './client.ts';
 import { freePort } from './ports.ts';
-import { MAIN, startProxy, temporaryFile, toml } from './proxy.ts';
+import { MAIN, ProxyProcess, startProxy, temporaryFile, toml } from './proxy.ts';
 
 /** A file without problems. */
 const SOUND = toml({
@@ -173,6 +173,22 @@ test('an address that this machine does not have makes run exit with 1', async (
   const { code, stderr } = await sozuUdp('run', '--config', temporaryFile('far.toml', setup));
   expect(code).toBe(1);
   expect(stderr).toContain('cannot listen on 192.0.2.1:5399: EADDRNOTAVAIL');
+});
+
+test('a reader that goes away leaves the exit code, and no stack', async () => {
+  const file = temporaryFile('worrying.toml', WORRYING);
+  const check = `"${process.execPath}" "${MAIN}" check --strict "${file}"`;
+  const { stderr } = await runToEnd('sh', ['-c', `{ ${check}; echo "code $?" >&2; } | :`]);
+  expect(stderr.trim()).toBe('code 1');
+});
+
+test.skipIf(!existsSync('/dev/full'))('run starts though its warnings cannot be told', async () => {
+  const listen = `127.0.0.1:${await freePort()}`;
+  const file = temporaryFile('warned.toml', `worker_count = 2\n${toml({ listen, backends: [] })}`);
+  const run = `exec "${process.execPath}" "${MAIN}" run --config "${file}" 2>/dev/full`;
+  const proxy = new ProxyProcess(new Child('sh', ['-c', run]));
+  await proxy.logged('started');
+  expect(await proxy.softStop()).toEqual({ code: 0, flowsClosed: 0 });
 });
 
 const ANSWER = z.object({

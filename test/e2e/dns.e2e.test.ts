@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { openClient, type Client } from './client.ts';
 import { query, readResponse } from './dns.ts';
-import { needPeers } from './peers.ts';
+import { needIpv6, needPeers } from './peers.ts';
 import { freePort } from './ports.ts';
 import { startProxy, toml } from './proxy.ts';
 import { startUnbound } from './unbound.ts';
@@ -37,6 +37,7 @@ test('unbound answers every query through the proxy and logs each client by its 
 
 test('unbound answers an IPv6 client through the proxy and logs its true address', async (context) => {
   needPeers(context, 'unbound');
+  needIpv6(context);
   const port = await freePort();
   const unbound = await startUnbound({ records: { 'six.test': '192.0.2.6' }, logQueries: true });
   await startProxy(

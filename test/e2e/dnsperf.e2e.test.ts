@@ -1,4 +1,4 @@
-/** dnsperf through the proxy to unbound: every query answered. Shows its figures, and judges only the losses. */
+/** dnsperf through the proxy to unbound: every query answered. Shows its figures. */
 import { expect, test } from 'vitest';
 import { runToEnd } from './child.ts';
 import { needPeers } from './peers.ts';
@@ -8,10 +8,14 @@ import { startUnbound } from './unbound.ts';
 
 const SECONDS = process.env['CI'] === 'true' ? 60 : 5;
 const QUERIES_PER_SECOND = 10_000;
+/** What is asked of any machine that has a server at all. */
+const QUERIES_PER_SECOND_MIN = 1_000;
+/** Of the queries asked; the rest is left to a machine that is busy with other things. */
+const SHARE_MIN = 0.8;
 /** Long enough to see whether unbound alone keeps up. */
 const TRIAL_SECONDS = 2;
 
-test('dnsperf gets an answer to each of its queries through the proxy', async (context) => {
+test('dnsperf gets an answer to each of its queries through the proxy, at the rate it asks', async (context) => {
   needPeers(context, 'unbound', 'dnsperf');
   const port = await freePort();
   const unbound = await startUnbound({ records: { 'www.test': '192.0.2.1' }, logQueries: false });
@@ -24,11 +28,16 @@ test('dnsperf gets an answer to each of its queries through the proxy', async (c
   );
   const alone = await dnsperf(unbound.port, TRIAL_SECONDS, QUERIES_PER_SECOND);
   show('unbound alone', alone);
-  const through = await dnsperf(port, SECONDS, rateFor(alone));
+  const rate = rateFor(alone);
+  const through = await dnsperf(port, SECONDS, rate);
   show('through the proxy', through);
   expect(through.lost).toBe(0);
   expect(through.completed).toBe(through.sent);
   expect(through.noError).toBe(through.sent);
+  // Queries come at the rate asked only as long as answers do: dnsperf waits with 100 of them open.
+  if (alone.completed >= SHARE_MIN * rate * TRIAL_SECONDS) {
+    expect(through.completed).toBeGreaterThanOrEqual(SHARE_MIN * rate * SECONDS);
+  }
   expect(await proxy.softStop()).toEqual({ code: 0, flowsClosed: 1 });
 });
 
@@ -41,11 +50,12 @@ interface Figures {
   readonly rate: number;
 }
 
-/** The full rate, unless unbound by itself cannot answer it here: that says nothing about the proxy. */
+/** The full rate, or half of what unbound by itself can answer here: that says nothing about the proxy. */
 function rateFor(alone: Figures): number {
   const wanted = TRIAL_SECONDS * QUERIES_PER_SECOND;
   if (alone.lost === 0 && alone.sent > 0.95 * wanted) return QUERIES_PER_SECOND;
-  const rate = Math.floor(alone.completed / TRIAL_SECONDS / 2);
+  const half = Math.floor(alone.completed / TRIAL_SECONDS / 2);
+  const rate = Math.max(half, QUERIES_PER_SECOND_MIN);
   process.stdout.write(`dnsperf: unbound alone is too slow here; asking ${rate} a second\n`);
   return rate;
 }

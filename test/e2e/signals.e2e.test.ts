@@ -47,6 +47,16 @@ test('a drain without flows ends at once', async () => {
   expect(await proxy.softStop()).toEqual({ code: 0, flowsClosed: 0 });
 });
 
+test('SIGUSR1 opens no debugger port', async () => {
+  const { proxy } = await startWithLiveFlow({ grace: LONG_SECONDS });
+  proxy.signal('SIGUSR1');
+  proxy.signal('SIGTERM');
+  await proxy.logged('draining');
+  proxy.signal('SIGTERM');
+  expect(await proxy.exit).toEqual({ code: 0, signal: null });
+  expect(proxy.child.everything()).not.toMatch(/debugger/i);
+});
+
 test.for([
   ['SIGTERM', 'SIGTERM'],
   ['SIGTERM', 'SIGINT'],

@@ -32,8 +32,10 @@ export function drawMutants(
 
 function candidatesIn(file: ExecutedFile, seed: string): Candidate[] {
   const { path, text } = file;
-  const runs = functionsOf(path, text).filter(({ start }) => file.functions.has(start));
-  const idle = functionsOf(path, text).filter(({ start }) => !file.functions.has(start));
+  const drawn = ({ start }: Range): boolean =>
+    file.functions.has(start) && !servesChecks(text, start);
+  const runs = functionsOf(path, text).filter(drawn);
+  const idle = functionsOf(path, text).filter((range) => !drawn(range));
   const seen = new Map<string, number>();
   return sitesIn(path, text)
     .filter((site) => innermost(site, runs) < innermost(site, idle))
@@ -47,16 +49,29 @@ function candidatesIn(file: ExecutedFile, seed: string): Candidate[] {
     });
 }
 
+/** Whether the comment right before a function says that whole-state checks alone call it: a mutant there blinds the oracle. */
+function servesChecks(text: string, start: number): boolean {
+  const comment = text.slice(text.lastIndexOf('/**', start), start);
+  const [words, rest] = comment.split('*/');
+  return words !== undefined && /whole-state checks/i.test(words) && !/[;}]/.test(rest ?? ';');
+}
+
 function toMutant({ path, text }: ExecutedFile, site: Site, digits: string): Mutant {
   const { start, end } = uniqueAround(text, site);
-  const before = text.slice(site.start, site.end).replaceAll(/\s+/g, ' ');
+  const search = text.slice(start, end);
+  const replace = text.slice(start, site.start) + site.replacement + text.slice(site.end, end);
   return {
     id: `drawn-${path.slice(path.lastIndexOf('/') + 1, -'.ts'.length)}-${digits}`,
     file: path,
-    search: text.slice(start, end),
-    replace: text.slice(start, site.start) + site.replacement + text.slice(site.end, end),
-    announces: `${site.operator}: \`${before}\` becomes \`${site.replacement}\` in \`${lineAround(text, site)}\``,
+    search,
+    replace,
+    announces: `${site.operator}: \`${plain(search)}\` becomes \`${plain(replace)}\``,
   };
+}
+
+/** On one line. */
+function plain(text: string): string {
+  return text.trim().replaceAll(/\s+/g, ' ');
 }
 
 /** The site with as many whole lines around it as it takes to stand there once. */

@@ -197,26 +197,41 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   {
     id: 'limit-refuses-live-flows',
     file: 'core/manager.ts',
-    search: 'if (slot !== undefined) return this.forward(slot, payload, now);',
+    search: 'if (slot !== undefined) return this.onKnownClient(slot, payload, now);',
     replace: `if (this.sources.reached(this.config, src)) return this.shed(FLOW_SHED_SOURCE_LIMIT);
-    if (slot !== undefined) return this.forward(slot, payload, now);`,
+    if (slot !== undefined) return this.onKnownClient(slot, payload, now);`,
     announces: 'a source at its limit is refused on its live flows too',
   },
   {
     id: 'full-table-refuses-live-flows',
     file: 'core/manager.ts',
-    search: 'if (slot !== undefined) return this.forward(slot, payload, now);',
+    search: 'if (slot !== undefined) return this.onKnownClient(slot, payload, now);',
     replace: `if (this.table.count >= this.cap) return this.shed(FLOW_SHED);
-    if (slot !== undefined) return this.forward(slot, payload, now);`,
+    if (slot !== undefined) return this.onKnownClient(slot, payload, now);`,
     announces: 'live flows stand still while the table is full',
   },
   {
     id: 'drain-refuses-live-flows',
     file: 'core/manager.ts',
-    search: 'if (slot !== undefined) return this.forward(slot, payload, now);',
+    search: 'if (slot !== undefined) return this.onKnownClient(slot, payload, now);',
     replace: `if (this.draining) return this.drop('Shed');
-    if (slot !== undefined) return this.forward(slot, payload, now);`,
+    if (slot !== undefined) return this.onKnownClient(slot, payload, now);`,
     announces: 'a draining listener no longer forwards for its live flows',
+  },
+  {
+    id: 'client-header-believed',
+    file: 'core/manager.ts',
+    search: 'if (firstOnly && config.rejectClientHeader && looksLikeProxyHeader(payload)) {',
+    replace: 'if (!firstOnly && config.rejectClientHeader && looksLikeProxyHeader(payload)) {',
+    announces:
+      'a client puts a header of its own before a later datagram, and its backend believes it',
+  },
+  {
+    id: 'client-header-believed-when-long',
+    file: 'core/hostile.ts',
+    search: 'for (let at = 0; at < SIGNATURE.length; at += 1) {',
+    replace: 'for (let at = 0; at <= SIGNATURE.length; at += 1) {',
+    announces: 'only a bare signature is recognised: a whole header passes',
   },
   {
     id: 'drain-ignored',
@@ -291,13 +306,13 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   {
     id: 'backend-chosen-anew',
     file: 'core/manager.ts',
-    search: 'if (slot !== undefined) return this.forward(slot, payload, now);',
+    search: 'if (slot !== undefined) return this.onKnownClient(slot, payload, now);',
     replace: `if (slot !== undefined) {
       const again = backends.select(affinityKey(this.placementSeed, src, true), now);
       if (again !== undefined) {
         this.table.setUpstream(slot, this.backends.acquire(again), this.table.configOf(slot));
       }
-      return this.forward(slot, payload, now);
+      return this.onKnownClient(slot, payload, now);
     }`,
     announces: 'each datagram of a live flow chooses its backend anew',
   },

@@ -167,10 +167,7 @@ function writeRatchet(trials: readonly Trial[]): void {
   const entries = [...kept, ...toRatchet(trials)].sort((one, other) =>
     one.id < other.id ? -1 : 1,
   );
-  writeFileSync(
-    RATCHET,
-    `[\n  ${entries.map((entry) => JSON.stringify(entry)).join(',\n  ')}\n]\n`,
-  );
+  writeFileSync(RATCHET, `${JSON.stringify(entries, null, 2)}\n`);
 }
 
 function readRatchet(): RatchetEntry[] {

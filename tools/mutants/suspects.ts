@@ -1,4 +1,4 @@
-/** All mutants there are. */
+/** All mutants there are to try: made by hand, drawn from the source, and blind ones. */
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { BLIND_MUTANTS } from './blind.ts';

@@ -133,6 +133,7 @@ describe('a rule lets pass', () => {
       "import '../../shell/index.ts';",
     ],
     ['the command line of sim that imports sim', checkLayers, 'sim/cli/a.ts', "import '../a.ts';"],
+    ['an option called only', checkNoFocusedTests, 'tools/a.ts', 'if (options.only) go();'],
     ['words in comments of core', checkPurity, 'core/a.ts', '// a Promise of a Date'],
     ['promises in the shell', checkPurity, 'shell/a.ts', 'export async function f() {}'],
     ['the door of a folder', checkBarrels, 'core/index.ts', `${HEAD}export * from './a.ts';`],

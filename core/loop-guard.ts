@@ -1,0 +1,41 @@
+/**
+ * Keeps datagrams from circling: one whose source is our own listener, or a backend, would be answered to that address and
+ * come back for ever, and a single spoofed source starts it (decisions table "loops").
+ */
+import type { Address } from './address.ts';
+import type { Cluster } from './clusters.ts';
+import type { ListenerConfig } from './config.ts';
+import { OwnAddresses } from './hostile.ts';
+import type { TableSeed } from './keyed-hash.ts';
+
+export class LoopGuard {
+  private readonly hosts: readonly Address[];
+  private readonly seed: TableSeed;
+  private own: OwnAddresses;
+
+  /** `hosts` are this machine's addresses: a wildcard listener answers from each of them. */
+  constructor(hosts: readonly Address[], seed: TableSeed) {
+    this.hosts = hosts;
+    this.seed = seed;
+    this.own = new OwnAddresses({ listeners: [], backends: [], hosts, seed });
+  }
+
+  /** The configuration changed. */
+  learn(listeners: readonly ListenerConfig[], clusters: readonly Cluster[]): void {
+    const { hosts, seed } = this;
+    const backends = clusters.flatMap(({ settings }) => settings.backends);
+    this.own = new OwnAddresses({
+      listeners,
+      backends: backends.map(({ address }) => address),
+      hosts,
+      seed,
+    });
+  }
+
+  /** Whether an answer to this source would come back. `cluster` may say that its backends are clients too. */
+  refuses(src: Address, local: Address | undefined, cluster: Cluster | undefined): boolean {
+    const kind = this.own.kindOf(src, local);
+    if (kind === undefined) return false;
+    return kind === 'listener' || cluster?.settings.allowBackendAsClient !== true;
+  }
+}
