@@ -4,11 +4,12 @@
  * together with the others is parse.ts's business.
  */
 import * as z from 'zod';
-import { parseAddress, parseIp, type Address } from '../../core/address.ts';
+import type { Address } from '../../core/address.ts';
 import { LIMITS, type LoadBalancing, type LoadMetric } from '../../core/config.ts';
 import { DATAGRAM_BYTES_MAX } from '../../core/contract.ts';
 import { LOCAL_HEADER } from '../../core/health/probe-contract.ts';
 import type { Exchange } from '../../core/presets.ts';
+import { ipPort } from './ip-port.ts';
 import { FOREIGN_CLUSTER_KEYS, FOREIGN_LISTENER_KEYS } from './sozu-keys.ts';
 
 /** What the manual says of a key. */
@@ -364,47 +365,4 @@ function u32(): z.ZodInt {
 
 function foreign(keys: readonly string[]): Record<string, z.ZodOptional<z.ZodUnknown>> {
   return Object.fromEntries(keys.map((key) => [key, z.unknown().optional()]));
-}
-
-function ipPort(): z.ZodType<Address, string> {
-  return z.string().transform((text, context): Address => {
-    const address = parseAddress(text);
-    if (address !== undefined && address.port !== 0) return address;
-    context.addIssue({ code: 'custom', ...explainAddress(text) });
-    return z.NEVER;
-  });
-}
-
-function explainAddress(text: string): { message: string; params: { fix: string } } {
-  const shown = JSON.stringify(text.slice(0, 80));
-  const [, host = '', port = ''] = /^(.*):([^:]*)$/s.exec(text) ?? [];
-  if (/^[0-9]+$/.test(port) && (Number(port) === 0 || Number(port) > 65_535)) {
-    return {
-      message: `port ${port} in ${shown} is out of range`,
-      params: { fix: 'use 1 to 65535' },
-    };
-  }
-  const zone = zoneOf(host);
-  if (zone !== undefined) {
-    return {
-      message: `the zone ${JSON.stringify(zone.name)} in ${shown} is not a number`,
-      params: { fix: `write the index that \`ip link\` shows: [${zone.ip}%2]:${port}` },
-    };
-  }
-  if (/^[A-Za-z0-9.-]*[A-Za-z][A-Za-z0-9.-]*$/.test(port === '' ? text : host)) {
-    return {
-      message: `${shown} is a host name, and names are not looked up`,
-      params: { fix: 'write its IP address and port, such as 10.0.0.10:53' },
-    };
-  }
-  return {
-    message: `${shown} is not an address and a port`,
-    params: { fix: 'write ip:port, such as 10.0.0.10:53 or [2001:db8::1]:53' },
-  };
-}
-
-/** What stands before and after the `%` of an IPv6 address in brackets. */
-function zoneOf(host: string): { readonly ip: string; readonly name: string } | undefined {
-  const [, ip = '', name = ''] = /^\[([^%]*)%(.{1,40})/s.exec(host.replace(/\]$/, '')) ?? [];
-  return name !== '' && parseIp(ip, 0)?.family === 6 ? { ip, name } : undefined;
 }
