@@ -18,7 +18,8 @@ import { measureInCore, type InCoreResult } from './in-core.ts';
 import { measurePaired, type PairedResult } from './paired.ts';
 import { preparePeers, type Load } from './peers.ts';
 import { killAll, placement } from './processes.ts';
-import { inCoreReport, pairedReport, verdictReport } from './report.ts';
+import { inCoreReport, pairedReport, simulatorReport, verdictReport } from './report.ts';
+import { measureSimulator, type SimulatorFigure } from './simulator.ts';
 
 interface Options {
   readonly slices: number;
@@ -41,9 +42,13 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 }
 
 await new Command('npm run bench --')
-  .description('Measures sozu-udp against a minimal node:dgram forwarder, and the core alone.')
+  .description(
+    'Measures sozu-udp against a minimal node:dgram forwarder, the core alone, and the simulator.',
+  )
   .addArgument(
-    new Argument('[part]', 'what to measure').choices(['dgram', 'core', 'all']).default('all'),
+    new Argument('[part]', 'what to measure')
+      .choices(['dgram', 'core', 'sim', 'all'])
+      .default('all'),
   )
   .option('--slices <n>', 'slices of half a second that each program gets', parseSlices, 24)
   .option('--json <file>', 'write every sample to a file')
@@ -66,15 +71,17 @@ Examples:
 }
 
 async function run(part: string, options: Options): Promise<void> {
-  const dgram = part === 'core' ? [] : await runPaired(options.slices);
-  const core = part === 'dgram' ? undefined : runInCore();
+  const dgram = part === 'dgram' || part === 'all' ? await runPaired(options.slices) : [];
+  const core = part === 'core' || part === 'all' ? runInCore() : undefined;
+  const sim = part === 'sim' || part === 'all' ? runSimulator(options.slices) : [];
   const figures = [
     ...dgram.flatMap(pairedFigures),
     ...(core === undefined ? [] : inCoreFigures(core)),
   ];
   const verdicts = compareWithBars(figures, BARS);
-  print(['', ...verdictReport(verdicts)]);
-  if (options.json !== undefined) writeRecord(options.json, { dgram, core, figures, verdicts });
+  if (verdicts.length > 0) print(['', ...verdictReport(verdicts)]);
+  if (options.json !== undefined)
+    writeRecord(options.json, { dgram, core, sim, figures, verdicts });
   if (options.check === true && verdicts.some(({ met }) => !met)) process.exitCode = 1;
 }
 
@@ -115,9 +122,21 @@ function runInCore(): InCoreResult {
   return result;
 }
 
+function runSimulator(slices: number): SimulatorFigure[] {
+  const figures = measureSimulator({
+    slices,
+    seedsPerSlice: 8,
+    steps: 5_000,
+    progress: (text) => note(`sim: ${text}`),
+  });
+  print(['', ...simulatorReport(figures)]);
+  return figures;
+}
+
 interface Measured {
   readonly dgram: readonly PairedResult[];
   readonly core: InCoreResult | undefined;
+  readonly sim: readonly SimulatorFigure[];
   readonly figures: readonly Figure[];
   readonly verdicts: readonly Verdict[];
 }

@@ -2,6 +2,7 @@
 import type { Verdict } from './bars.ts';
 import type { InCoreResult, InsertTimes } from './in-core.ts';
 import type { PairedResult, Series } from './paired.ts';
+import type { SimulatorFigure } from './simulator.ts';
 import type { Quartiles } from './statistics.ts';
 
 export function pairedReport({ load, sliceMs, peers, series }: PairedResult): string[] {
@@ -26,6 +27,20 @@ function seriesRow(series: Series): string[] {
     between(series.pairedRatio, (value) => value.toFixed(3)),
     whole(series.tripsPerSecond),
     whole(series.lost),
+  ];
+}
+
+export function simulatorReport(figures: readonly SimulatorFigure[]): string[] {
+  return [
+    'steps of the simulator per second of one core, all checks on',
+    ...table([
+      ['scenario', 'steps/s', '(quartiles)'],
+      ...figures.map(({ scenario, stepsPerSecond }) => [
+        scenario,
+        whole(stepsPerSecond.median),
+        between(stepsPerSecond, whole),
+      ]),
+    ]),
   ];
 }
 
