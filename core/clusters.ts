@@ -3,6 +3,7 @@ import { present } from './assert.ts';
 import { BackendSet } from './balancing/backend-set.ts';
 import type { ClusterSettings, ListenerConfig } from './config.ts';
 import { NO_CLUSTER, type BackendSource, type ClusterConfig } from './contract.ts';
+import type { Directive } from './directives.ts';
 import type { Hash64 } from './hash.ts';
 import type { Random } from './random.ts';
 
@@ -21,31 +22,56 @@ export class Clusters {
   private readonly list: Cluster[] = [];
   private readonly byName = new Map<string, Cluster>();
   private counting = false;
+  private answering = false;
 
   constructor(placementSeed: Hash64, random: Random) {
     this.placementSeed = placementSeed;
     this.random = random;
   }
 
-  /** A new cluster, or new settings for the one of this name; its policy starts afresh, its backends keep their load. */
+  /**
+   * A new cluster, or new settings for the one of this name; its policy starts afresh, its backends keep their load and
+   * their health.
+   */
   set(settings: ClusterSettings): void {
     const { loadBalancing, loadMetric, backends } = settings;
+    const failOpen = settings.health?.failOpen ?? true;
     const known = this.byName.get(settings.cluster);
     if (known === undefined) {
       const { placementSeed, random } = this;
-      const set = new BackendSet({ loadBalancing, loadMetric, random, placementSeed, backends });
+      const policy = { loadBalancing, loadMetric, random, placementSeed };
+      const set = new BackendSet({ ...policy, backends, failOpen });
       this.place({ number: this.list.length, settings, backends: set });
     } else {
+      known.backends.setFailOpen(failOpen);
       known.backends.setPolicy(loadBalancing, loadMetric);
       known.backends.setBackends(backends);
       this.place({ ...known, settings });
     }
     this.counting = this.list.some((cluster) => cluster.settings.loadMetric === 'REQUESTS');
+    this.answering = this.list.some((cluster) => cluster.settings.exchange === 'request-response');
+  }
+
+  /** What the control plane found out. A cluster that is not known is nobody's. */
+  learn(news: Extract<Directive, { kind: 'SetHealth' | 'SetProbeTime' }>): void {
+    const backends = this.byName.get(news.cluster)?.backends;
+    if (news.kind === 'SetHealth') backends?.setHealth(news.address, news.healthy);
+    else backends?.probed(news.address, news.took);
+  }
+
+  /** The backends of a cluster, for readers; undefined when there is no such cluster. */
+  backendsOf(cluster: string): BackendSet | undefined {
+    return this.byName.get(cluster)?.backends;
   }
 
   /** Whether any cluster compares backends by datagrams forwarded: else nobody need count them. */
   get countRequests(): boolean {
     return this.counting;
+  }
+
+  /** Whether any cluster's requests are answered, so that missing answers tell something: else nobody need count them. */
+  get countAnswers(): boolean {
+    return this.answering;
   }
 
   get all(): readonly Cluster[] {

@@ -4,6 +4,8 @@
  */
 import type { Address } from './address.ts';
 import type { Backend, ClusterConfig } from './contract.ts';
+import type { HealthSettings } from './health/settings.ts';
+import type { Exchange } from './presets.ts';
 import type { Duration } from './time.ts';
 
 export type LoadBalancing =
@@ -34,6 +36,12 @@ export type ClusterSettings = Omit<ClusterConfig, 'frontTimeout' | 'backTimeout'
   /** Serve a client whose address is a backend's: an old NTP server asks others from port 123. */
   readonly allowBackendAsClient: boolean;
   readonly backends: readonly Backend[];
+  /** Without: nobody probes, and every backend counts as up. */
+  readonly health?: HealthSettings | undefined;
+  /** Whether a backend answers each request. Undefined: nobody said, and missing answers are no evidence. */
+  readonly exchange?: Exchange | undefined;
+  /** Whether refusals and missing answers take a backend out for a while; true unless given. */
+  readonly passive?: boolean | undefined;
 };
 
 export interface Config {

@@ -2,12 +2,13 @@
  * One data plane: all listeners with their flow machines, the clusters they lead to and the upstream sockets of their flows.
  * Directives go in, reports come out (law 9); whatever a worker decides is decided here, whatever it does is an output.
  */
-import { isUnspecified, type Address } from './address.ts';
+import type { Address } from './address.ts';
 import { assert, assertNever, present } from './assert.ts';
 import {
   flowId,
   knownSocket,
   listenerOf,
+  serialOf,
   socketId,
   type FlowId,
   type ListenerId,
@@ -17,26 +18,19 @@ import { Clusters } from './clusters.ts';
 import type { ClusterSettings, ListenerConfig } from './config.ts';
 import type { Backend, Output } from './contract.ts';
 import type { GeneratedDirective, Report } from './directives.ts';
-import { Egress, type Tally } from './egress.ts';
-import { UdpManager } from './manager.ts';
-import { foldOutput, newCounters, type ListenerCounters } from './metrics.ts';
+import { Egress } from './egress.ts';
+import { Evidence, type Target } from './evidence.ts';
 import { LoopGuard } from './loop-guard.ts';
+import type { UdpManager } from './manager.ts';
+import { foldOutput, type ListenerCounters } from './metrics.ts';
 import { OutputQueue } from './output-queue.ts';
 import type { PlaneInput, PlaneOptions, PlaneOutput, Wake } from './plane-contract.ts';
+import { newListener, type Listener } from './plane-listener.ts';
 import type { Errno, SendFailed } from './ports.ts';
 import { createRandom } from './random.ts';
 import { Registry } from './registry.ts';
 import type { Instant } from './time.ts';
 import { UpstreamTable } from './upstream-table.ts';
-
-interface Listener extends Tally {
-  readonly id: ListenerId;
-  readonly config: ListenerConfig;
-  readonly generation: number;
-  readonly manager: UdpManager;
-  /** Slot to socket id. */
-  readonly sockets: Float64Array;
-}
 
 interface Stopping {
   readonly deadline: Instant;
@@ -46,12 +40,13 @@ interface Stopping {
 export class DataPlane {
   private readonly options: PlaneOptions;
   private readonly listeners: (Listener | undefined)[] = [];
-  private readonly clusters: Clusters;
+  readonly clusters: Clusters;
   private readonly loops: LoopGuard;
   private readonly upstreams = new UpstreamTable(0);
   private readonly backends = new Registry<Backend>();
   private readonly outputs = new OutputQueue<PlaneOutput>();
   private readonly egress = new Egress(this.outputs);
+  private readonly evidence = new Evidence((report) => this.report(report));
   private serial = 0;
   private stopping: Stopping | undefined;
   private stopped = false;
@@ -178,12 +173,17 @@ export class DataPlane {
       listener.counters.droppedUnknownFlow += 1;
       return;
     }
+    if (this.clusters.countAnswers || this.evidence.hasDoubts) {
+      this.evidence.answered(this.targetOf(socket));
+    }
     listener.manager.handleInput({ kind: 'BackendDatagram', flow: flowId(slot), payload }, now);
     this.drain(listener, now);
   }
 
   private onRefused(socket: SocketId): void {
     this.ownerOf(socket).counters.upstreamRefused += 1;
+    if (this.upstreams.slotOf(socket) === undefined) return;
+    this.evidence.refused(this.targetOf(socket), serialOf(socket));
   }
 
   /** The flow is aborted, unless it closed in the very drain that opened it (spec §6.7, T12). */
@@ -218,6 +218,7 @@ export class DataPlane {
   /** A drain is over once no flow is left and the last reply has gone. */
   private onFlushed(now: Instant): void {
     this.egress.flushed();
+    this.evidence.flushed(now);
     for (const listener of this.listeners) {
       if (listener === undefined) continue;
       listener.counters.forwarded += listener.sentToBackends;
@@ -235,6 +236,9 @@ export class DataPlane {
         return this.setCluster(directive.settings, now);
       case 'AddListener':
         return this.addListener(directive.listener, directive.config, generation);
+      case 'SetHealth':
+      case 'SetProbeTime':
+        return this.clusters.learn(directive);
       case 'Drain':
         return this.beginDrain({ deadline: directive.deadline, generation }, now);
       case 'Stop':
@@ -258,23 +262,8 @@ export class DataPlane {
 
   private addListener(id: ListenerId, config: ListenerConfig, generation: number): void {
     assert(this.listeners[id] === undefined, 'a listener is added once');
-    this.listeners[id] = {
-      id,
-      config,
-      generation,
-      manager: new UdpManager({
-        config: this.clusters.configFor(config),
-        maxFlows: config.maxFlows,
-        maxRxDatagramSize: config.maxRxDatagramSize,
-        placementSeed: this.options.placementSeed,
-        tableSeed: this.options.tableSeed,
-        keyedByLocal: isUnspecified(config.address),
-      }),
-      counters: newCounters(),
-      sockets: new Float64Array(config.maxFlows),
-      sentToBackends: 0,
-      sentToClients: 0,
-    };
+    const about = { id, config, generation };
+    this.listeners[id] = newListener(about, this.clusters.configFor(config), this.options);
     this.learnAddresses();
     this.upstreams.grow(this.listeners.reduce((sum, one) => sum + (one?.config.maxFlows ?? 0), 0));
     this.outputs.push({
@@ -355,9 +344,10 @@ export class DataPlane {
     now: Instant,
   ): void {
     const socket = this.socketOf(listener, flow);
-    if (this.clusters.countRequests) {
-      const { cluster, backend } = this.upstreams.ownersOf(socket);
-      this.clusters.at(cluster).backends.forwarded(this.backends.get(backend), now);
+    if (this.clusters.countRequests || this.clusters.countAnswers) {
+      const target = this.targetOf(socket);
+      target.cluster.backends.forwarded(target.backend, now);
+      this.evidence.forwarded(target);
     }
     this.egress.toBackend(listener, socket, header, payload);
   }
@@ -374,12 +364,18 @@ export class DataPlane {
 
   private closeUpstream(listener: Listener, flow: FlowId): void {
     const socket = this.socketOf(listener, flow);
-    const { cluster, backend } = this.upstreams.ownersOf(socket);
-    this.clusters.at(cluster).backends.flowClosed(this.backends.get(backend));
-    this.backends.release(backend);
+    const { cluster, backend, number } = this.targetOf(socket);
+    cluster.backends.flowClosed(backend);
+    this.backends.release(number);
+    if (this.backends.find(backend) === undefined) this.evidence.forget(backend);
     this.upstreams.remove(socket);
     this.egress.upstreamClosed(listener, socket);
     this.outputs.push({ kind: 'CloseUpstream', socket });
+  }
+
+  private targetOf(socket: SocketId): Target {
+    const { cluster, backend: number } = this.upstreams.ownersOf(socket);
+    return { cluster: this.clusters.at(cluster), backend: this.backends.get(number), number };
   }
 
   private report(report: Report): void {

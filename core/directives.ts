@@ -5,7 +5,7 @@
 import type { Address } from './address.ts';
 import { listenerId, type ListenerId } from './brand.ts';
 import type { ClusterSettings, Config, ListenerConfig } from './config.ts';
-import type { Instant } from './time.ts';
+import type { Duration, Instant } from './time.ts';
 
 export type Directive =
   /** A cluster with its backends, new or in place of the one of the same name. Live flows keep what they have. */
@@ -14,6 +14,20 @@ export type Directive =
       readonly kind: 'AddListener';
       readonly listener: ListenerId;
       readonly config: ListenerConfig;
+    }
+  /** Whether new flows may go to the backends at `address`. Live flows stay; a cluster that is not known is nobody's. */
+  | {
+      readonly kind: 'SetHealth';
+      readonly cluster: string;
+      readonly address: Address;
+      readonly healthy: boolean;
+    }
+  /** A probe of `address` was answered after `took`: what CONNECTION_TIME compares. */
+  | {
+      readonly kind: 'SetProbeTime';
+      readonly cluster: string;
+      readonly address: Address;
+      readonly took: Duration;
     }
   /** Soft stop: admit nothing new, let live flows finish until `deadline`, then close. */
   | { readonly kind: 'Drain'; readonly deadline: Instant }
@@ -38,6 +52,24 @@ export type Report =
       readonly listener: ListenerId;
       readonly address: Address;
       readonly errno: string;
+    }
+  /** The socket of a live flow heard a refusal. `flow` tells live flows apart. */
+  | {
+      readonly kind: 'BackendRefused';
+      readonly cluster: string;
+      readonly address: Address;
+      readonly flow: number;
+    }
+  /**
+   * So many client datagrams went to a backend since the last of these, and so many came from it: of clusters whose requests
+   * are answered. Of others only that a backend which had refused is heard again.
+   */
+  | {
+      readonly kind: 'BackendTraffic';
+      readonly cluster: string;
+      readonly address: Address;
+      readonly forwarded: number;
+      readonly answered: number;
     }
   /** An upstream socket could not be opened; its flow was aborted. */
   | { readonly kind: 'UpstreamFailed'; readonly listener: ListenerId; readonly errno: string }

@@ -85,7 +85,9 @@ test('a call that drops changes nothing, and gives nothing but the drop and its 
         const outputs = rig.perform(action, now / 1_000_000);
         if (count(outputs, 'Drop') === 0) continue;
         expect(stateOf(rig)).toEqual(before);
-        expect(outputs.slice(0, -1).map(nameOfMetric).join()).toMatch(/^(FlowShed.*|HeaderRefused)?$/);
+        expect(outputs.slice(0, -1).map(nameOfMetric).join()).toMatch(
+          /^(FlowShed.*|HeaderRefused)?$/,
+        );
       }
     }),
   );

@@ -30,8 +30,10 @@ export class Pump implements Arrivals {
   private readonly answers: PlaneInput[] = [];
   private readonly failedOpens: FailedOpen[] = [];
   private readonly closing: PlaneOutput[] = [];
+  private readonly reports: Report[] = [];
   private armed: Instant | undefined;
 
+  /** `onReport` is called when a turn is over, so whoever hears may direct at once. */
   constructor(plane: DataPlane, ports: Ports, onReport: (report: Report) => void) {
     this.plane = plane;
     this.ports = ports;
@@ -91,6 +93,7 @@ export class Pump implements Arrivals {
       this.ports.wakeAt(at);
     }
     this.turn = undefined;
+    if (this.reports.length > 0) this.reports.splice(0).forEach(this.onReport);
   }
 
   private now(): Instant {
@@ -144,7 +147,8 @@ export class Pump implements Arrivals {
       case 'WatchListener':
         return this.ports.watchListener(output.listener);
       case 'Report':
-        return this.onReport(output.report);
+        this.reports.push(output.report);
+        return undefined;
       default:
         return assertNever(output);
     }

@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   DataPlane,
+  healthSettings,
   ipv4,
   listenerId,
   milliseconds,
@@ -11,6 +12,8 @@ import {
   seconds,
   type Address,
   type Config,
+  type Duration,
+  type HealthSettings,
 } from '../core/index.ts';
 import { LOCAL, LOOPBACK } from '../test/driver-bench.ts';
 import { LoopbackPeer } from '../test/loopback-peer.ts';
@@ -86,6 +89,65 @@ describe('a running proxy', () => {
   });
 });
 
+describe('health', () => {
+  test('probes at once, counts what came of it, and is silent about what goes well', async () => {
+    const { proxy, backend, health } = probed(seconds(10));
+    const asked = await next(backend);
+    expect(asked.payload).toEqual(health.udpProbePayload);
+    backend.send(asked.from, Uint8Array.of(1));
+    await vi.waitFor(() => {
+      expect(proxy.clusterCountersOf('c')).toMatchObject({ probesOk: 1, availableBackends: 1 });
+    });
+    expect(proxy.failOpenSelectionsOf('c')).toBe(0);
+    expect(lines).toHaveLength(1);
+    await stop(proxy);
+  });
+
+  test('a backend that refuses is down, in the log too, and tried all the same when it is the only one', async () => {
+    const { proxy, backend, client, front } = probed(milliseconds(20));
+    await next(backend);
+    backend.close();
+    await vi.waitFor(() => {
+      expect(proxy.clusterCountersOf('c')).toMatchObject({ availableBackends: 0 });
+    });
+    const { port } = backend.address;
+    expect(lines.slice(1)).toEqual([
+      {
+        level: 40,
+        cluster: 'c',
+        backend: `127.0.0.1:${port}`,
+        evidence: expect.stringMatching(/^udp probe: (refused|timeout)$/),
+        streak: 1,
+        suppressed: 0,
+        msg: 'backend down',
+      },
+      {
+        level: 50,
+        cluster: 'c',
+        total: 1,
+        suppressed: 0,
+        msg: 'no backend is available: every one is tried',
+      },
+    ]);
+    client.send(front, Uint8Array.of(1));
+    await vi.waitFor(() => expect(proxy.failOpenSelectionsOf('c')).toBe(1));
+    await stop(proxy);
+  });
+
+  test('a stop leaves no probe and no timer behind', async () => {
+    const before = timers();
+    const { proxy, backend } = probed(seconds(10));
+    await next(backend);
+    expect([openSockets(), timers()]).toEqual([4, before + 1]);
+    proxy.stop();
+    await proxy.stopped;
+    for (const one of peers) one.close();
+    // Closing takes a round of the event loop.
+    for (let round = 0; round < 2; round += 1) await setImmediate();
+    expect([openSockets(), timers()]).toEqual([0, before]);
+  });
+});
+
 describe('stopping', () => {
   test('drains at once without flows', async () => {
     const { proxy } = start();
@@ -139,6 +201,28 @@ function start(at?: Address, more: Partial<Config> = {}): Running {
   expect(proxy.failures).toEqual([]);
   const port = present(proxy.portOf(FRONT), 'the listener is open');
   return { proxy, client: peer(), backend, front: ipv4(LOOPBACK, port) };
+}
+
+/** A proxy whose only backend is probed ten times a second, over UDP. */
+function probed(probeTimeout: Duration): Running & { readonly health: HealthSettings } {
+  const [client, backend] = [peer(), peer()];
+  const health = healthSettings({
+    mode: 'UDP_PROBE',
+    udpProbePayload: Uint8Array.of(4, 2),
+    fall: 1,
+    probeInterval: milliseconds(100),
+    probeTimeout,
+  });
+  const config = configFor(LOCAL, backend.address);
+  const clusters = config.clusters.map((one) => ({ ...one, health }));
+  const proxy = new Proxy({ ...config, clusters }, log);
+  const port = present(proxy.portOf(FRONT), 'the listener is open');
+  return { proxy, client, backend, front: ipv4(LOOPBACK, port), health };
+}
+
+/** Timers that the event loop waits for. */
+function timers(): number {
+  return process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
 }
 
 function configFor(address: Address, backend: Address): Config {

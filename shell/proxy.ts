@@ -1,22 +1,31 @@
-/** The production proxy: a data plane, the pump and a driver, with the logs of what the data plane reports. */
+/**
+ * The production proxy: a control plane and a data plane, a pump for each, a driver and a prober, with the logs of what
+ * they report.
+ */
 import { randomBytes } from 'node:crypto';
 import { networkInterfaces } from 'node:os';
 import {
-  after,
+  ControlPlane,
+  ControlPump,
   DataPlane,
   formatAddress,
-  initialDirectives,
   parseIp,
   PLACEMENT_SEED,
   Pump,
   type Address,
+  type ClusterCounters,
   type Config,
+  type ControlPorts,
+  type Hash64,
   type ListenerId,
   type ListenerCounters,
   type Report,
 } from '../core/index.ts';
 import { DgramDriver } from './drivers/dgram.ts';
+import { OneTimer } from './drivers/timer.ts';
+import { logEvent } from './event-log.ts';
 import { LogLimiter, type Log } from './log.ts';
+import { Prober } from './prober.ts';
 
 /** What a stop did. */
 export interface Stopped {
@@ -26,55 +35,47 @@ export interface Stopped {
 
 type ListenerFailed = Extract<Report, { kind: 'ListenerFailed' }>;
 
-/** The first and only generation of a configuration that is read once. */
-const GENERATION = 1;
-
 /** A running proxy. Opens its listeners at once; `failures` says which did not open. */
 export class Proxy {
   /** Settles when everything is closed after `drain` or `stop`. */
   readonly stopped: Promise<Stopped>;
   readonly failures: readonly ListenerFailed[];
-  private readonly config: Config;
   private readonly log: Log;
   private readonly limiter = new LogLimiter();
   private readonly driver = new DgramDriver();
   private readonly plane: DataPlane;
-  private readonly pump: Pump;
+  private readonly control: ControlPlane;
+  private readonly controlPump: ControlPump;
   private readonly failed: ListenerFailed[] = [];
   private settle: (stopped: Stopped) => void = () => undefined;
 
   constructor(config: Config, log: Log) {
-    this.config = config;
     this.log = log;
     this.plane = new DataPlane({
       placementSeed: PLACEMENT_SEED,
       tableSeed: { first: randomWord(), second: randomWord() },
-      randomSeed: { high: randomWord(), low: randomWord() },
+      randomSeed: randomSeed(),
       hosts: hostAddresses(),
     });
-    this.pump = new Pump(this.plane, this.driver, (report) => this.onReport(report));
-    this.driver.attach(this.pump);
+    const pump = new Pump(this.plane, this.driver, (report) => this.onReport(report));
+    this.driver.attach(pump);
+    this.control = new ControlPlane({ randomSeed: randomSeed() });
+    this.controlPump = new ControlPump(this.control, this.controlPorts(), pump);
     this.stopped = new Promise((resolve) => {
       this.settle = resolve;
     });
-    for (const directive of initialDirectives(config)) {
-      this.pump.direct({ generation: GENERATION, directive });
-    }
-    this.pump.endTurn();
+    this.controlPump.configure(config);
     this.failures = this.failed;
   }
 
   /** Soft stop: admits nothing new, and closes when the last flow ended or the grace time is over. */
   drain(): void {
-    const deadline = after(this.driver.now(), this.config.grace);
-    this.pump.direct({ generation: GENERATION, directive: { kind: 'Drain', deadline } });
-    this.pump.endTurn();
+    this.controlPump.drain();
   }
 
   /** Hard stop: closes everything now. */
   stop(): void {
-    this.pump.direct({ generation: GENERATION, directive: { kind: 'Stop' } });
-    this.pump.endTurn();
+    this.controlPump.stop();
   }
 
   get flowCount(): number {
@@ -85,12 +86,39 @@ export class Proxy {
     return this.plane.countersOf(listener);
   }
 
+  /** What the control plane counts of a cluster. */
+  clusterCountersOf(cluster: string): Readonly<ClusterCounters> | undefined {
+    return this.control.countersOf(cluster);
+  }
+
+  /** New flows that were given a backend although none of the cluster's was available. */
+  failOpenSelectionsOf(cluster: string): number | undefined {
+    return this.plane.clusters.backendsOf(cluster)?.failOpenSelections;
+  }
+
   /** The port a listener is bound to: the kernel's choice where the configuration says 0. */
   portOf(listener: ListenerId): number | undefined {
     return this.driver.portOf(listener);
   }
 
+  private controlPorts(): ControlPorts {
+    const { driver } = this;
+    const prober = new Prober((probe, answer) => this.controlPump.probeAnswered(probe, answer));
+    const timer = new OneTimer(
+      () => driver.now(),
+      () => this.controlPump.timer(),
+    );
+    return {
+      now: () => driver.now(),
+      probe: (probe) => prober.start(probe),
+      cancelProbe: (probe) => prober.cancel(probe),
+      wakeAt: (at) => timer.wakeAt(at),
+      event: (event) => logEvent(this.log, this.limiter, event),
+    };
+  }
+
   private onReport(report: Report): void {
+    this.controlPump.report(report);
     switch (report.kind) {
       case 'ListenerOpened':
         this.log.info({ listener: formatAddress(report.address) }, 'listening');
@@ -100,6 +128,10 @@ export class Proxy {
         break;
       case 'UpstreamFailed':
         this.logUpstreamFailure(report.errno);
+        break;
+      // Evidence, for the control plane alone.
+      case 'BackendRefused':
+      case 'BackendTraffic':
         break;
       case 'Stopped':
         this.settle({ flowsClosed: report.flowsClosed });
@@ -112,6 +144,10 @@ export class Proxy {
     if (suppressed === undefined) return;
     this.log.warn({ errno, suppressed }, 'an upstream socket could not be opened; flow refused');
   }
+}
+
+function randomSeed(): Hash64 {
+  return { high: randomWord(), low: randomWord() };
 }
 
 /** This machine's addresses as they are at the start. */

@@ -94,6 +94,22 @@ describe('candidates', () => {
     expect([set.tier, distinctChoices(set)]).toEqual(['fail-open', ['b1', 'b2']]);
   });
 
+  test('B5: without fail-open nobody is tried when all are down, and switching it takes effect at once', () => {
+    const set = backendSet('MAGLEV', [backend(1), backend(2, { backup: true })]);
+    set.setFailOpen(false);
+    expect([set.tier, distinctChoices(set)]).toEqual(['primary', ['b1']]);
+    set.setHealth(backend(1).address, false);
+    expect([set.tier, distinctChoices(set)]).toEqual(['backup', ['b2']]);
+    set.setHealth(backend(2).address, false);
+    expect(set.select(key, now)).toBeUndefined();
+    expect([set.tier, set.failOpenSelections]).toEqual(['none', 0]);
+    set.setFailOpen(true);
+    expect([set.tier, distinctChoices(set)]).toEqual(['fail-open', ['b1', 'b2']]);
+    set.setFailOpen(false);
+    set.setHealth(backend(2).address, true);
+    expect([set.tier, distinctChoices(set)]).toEqual(['backup', ['b2']]);
+  });
+
   test('fail_open_skips_backend_in_retry_backoff: one that must get no new flows, which over UDP means closing, gets none even then', () => {
     const set = backendSet('ROUND_ROBIN', [backend(1), backend(2)]);
     set.setHealth(backend(1).address, false);

@@ -21,6 +21,8 @@ export interface BackendSetOptions {
   readonly random: Random;
   readonly placementSeed: Hash64;
   readonly backends: readonly Backend[];
+  /** Whether every backend is tried when none is available; true unless given. */
+  readonly failOpen?: boolean | undefined;
 }
 
 /** The two turns a cluster's fortune can take: every backend is down and any is tried, or one is up again. */
@@ -45,6 +47,7 @@ export class BackendSet implements BackendSource {
       isLighter: (candidate, best, now) => loads.isLighter(candidate, best, now),
     };
     this.policy = makePolicy(options.loadBalancing, this.tools);
+    this.candidates.setFailOpen(options.failOpen ?? true);
     this.setBackends(options.backends);
   }
 
@@ -107,6 +110,10 @@ export class BackendSet implements BackendSource {
     this.loads.setMetric(loadMetric);
     this.policy = makePolicy(loadBalancing, this.tools);
     this.policy.backendsChanged?.(this.list);
+  }
+
+  setFailOpen(failOpen: boolean): void {
+    this.candidates.setFailOpen(failOpen);
   }
 
   /** Of every backend at `address`. */

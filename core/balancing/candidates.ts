@@ -1,7 +1,8 @@
 /**
  * Which backends a new flow may go to (spec §3.1): healthy primaries, else healthy backups, else everybody, because a wrong
- * health check must not turn an outage of the check into an outage of the service. Recomputed on change, never per
- * selection. Health comes from outside; it steers new flows only.
+ * health check must not turn an outage of the check into an outage of the service; or nobody, where an operator trusts the
+ * check (`fail_open = false`). Recomputed on change, never per selection. Health comes from outside; it steers new flows
+ * only.
  */
 import { sameAddress, type Address } from '../address.ts';
 import type { Backend } from '../contract.ts';
@@ -28,6 +29,7 @@ interface Entry {
 
 export class Candidates {
   private entries: readonly Entry[] = [];
+  private failOpen = true;
   private chosen: readonly Backend[] = [];
   private chosenTier: Tier = 'none';
 
@@ -47,6 +49,13 @@ export class Candidates {
       const before = known.get(addressName(backend));
       return { backend, healthy: before?.healthy ?? true, closing: before?.closing ?? false };
     });
+    this.choose();
+  }
+
+  /** Whether everybody may be chosen when nobody is available. */
+  setFailOpen(failOpen: boolean): void {
+    if (failOpen === this.failOpen) return;
+    this.failOpen = failOpen;
     this.choose();
   }
 
@@ -82,7 +91,7 @@ export class Candidates {
     const primaries = available.filter(({ backend }) => !backend.backup);
     if (primaries.length > 0) return this.settle('primary', primaries);
     if (available.length > 0) return this.settle('backup', available);
-    const open = this.entries.filter(({ closing }) => !closing);
+    const open = this.failOpen ? this.entries.filter(({ closing }) => !closing) : [];
     return this.settle(open.length > 0 ? 'fail-open' : 'none', open);
   }
 

@@ -4,6 +4,7 @@ import { stringify } from 'smol-toml';
 import { expect, test } from 'vitest';
 import { formatAddress, ipv4, ipv6, type Address } from '../../core/address.ts';
 import type { Config } from '../../core/config.ts';
+import type { HealthSettings } from '../../core/health/settings.ts';
 import { seconds } from '../../core/time.ts';
 import { parseConfig } from './parse.ts';
 import { GLOBAL_KEYS, TABLES } from './schema.ts';
@@ -120,6 +121,9 @@ function configs(): fc.Arbitrary<Config> {
     allowBackendAsClient: fc.boolean(),
     loadMetric: fc.constantFrom('CONNECTIONS', 'REQUESTS', 'CONNECTION_TIME'),
     backends: fc.array(backend, { maxLength: 4 }),
+    exchange: fc.constantFrom(undefined, 'request-response', 'one-way'),
+    passive: fc.boolean(),
+    health: fc.option(healthTables(), { nil: undefined }),
   });
   const listener = fc.record({
     address: fc.integer({ min: 0x7f000001, max: 0x7fffffff }).chain(address),
@@ -151,6 +155,37 @@ function configs(): fc.Arbitrary<Config> {
 function inFileOrder(clusters: Config['clusters']): Config['clusters'] {
   const byName = Object.fromEntries(clusters.map((one) => [one.cluster, one]));
   return Object.values(byName);
+}
+
+function healthTables(): fc.Arbitrary<HealthSettings> {
+  const time = fc.integer({ min: 1, max: 0xffff_ffff });
+  return fc.record({
+    mode: fc.constantFrom('HEALTH_OFF', 'TCP_PROBE', 'UDP_PROBE'),
+    tcpPort: fc.option(fc.integer({ min: 1, max: 65_535 }), { nil: undefined }),
+    rise: time,
+    fall: time,
+    failOpen: fc.boolean(),
+    udpProbePayload: fc
+      .string({ unit: 'grapheme', minLength: 1 })
+      .map((text) => new TextEncoder().encode(text)),
+    expectReply: fc.boolean(),
+    probeInterval: time.map(seconds),
+    probeTimeout: time.map(seconds),
+  });
+}
+
+function writeHealth(health: HealthSettings): Record<string, unknown> {
+  return {
+    mode: health.mode,
+    ...(health.tcpPort === undefined ? {} : { tcp_port: health.tcpPort }),
+    rise: health.rise,
+    fall: health.fall,
+    fail_open: health.failOpen,
+    udp_probe_payload: new TextDecoder('utf-8', { ignoreBOM: true }).decode(health.udpProbePayload),
+    udp_probe_expect_reply: health.expectReply,
+    probe_interval_seconds: health.probeInterval / 1_000_000,
+    probe_timeout_seconds: health.probeTimeout / 1_000_000,
+  };
 }
 
 /** A file that says `config`, written from the manual rather than from the parser. */
@@ -192,6 +227,9 @@ function write(config: Config): string {
             proxy_protocol_every_datagram: one.proxyProtocolEveryDatagram,
             subnet_prefix_ipv4: one.subnetPrefixIpv4,
             subnet_prefix_ipv6: one.subnetPrefixIpv6,
+            passive_health: one.passive,
+            ...(one.exchange === undefined ? {} : { exchange: one.exchange }),
+            ...(one.health === undefined ? {} : { health: writeHealth(one.health) }),
             reject_client_header: one.rejectClientHeader,
             allow_backend_as_client: one.allowBackendAsClient,
           },

@@ -47,6 +47,19 @@ test('the Sōzu file of spec §7.1 loads unchanged, without an error', () => {
           { id: 'dns-1', address: parseAddress('10.0.0.11:53'), weight: 200, backup: false },
           { id: 'dns-2', address: parseAddress('10.0.0.12:53'), weight: 100, backup: true },
         ],
+        exchange: undefined,
+        passive: true,
+        health: {
+          mode: 'TCP_PROBE',
+          tcpPort: 53,
+          rise: 2,
+          fall: 3,
+          failOpen: true,
+          udpProbePayload: Uint8Array.from('ping', (letter) => letter.charCodeAt(0)),
+          expectReply: true,
+          probeInterval: seconds(5),
+          probeTimeout: seconds(2),
+        },
       },
     ],
   });
@@ -85,7 +98,7 @@ test('the Sōzu file of spec §7.1 gets the warnings it deserves, each with its 
     'worker_count 6',
     'clusters.dns.udp.proxy_protocol_every_datagram 51',
     'clusters.dns.udp.responses 48',
-    'clusters.dns.udp.health 53',
+    'clusters.dns.udp.health.udp_probe_payload 59',
   ]);
 });
 

@@ -12,6 +12,7 @@ import {
   type ListenerConfig,
 } from '../../core/config.ts';
 import { DATAGRAM_BYTES_MAX } from '../../core/contract.ts';
+import { healthSettings, type HealthSettings } from '../../core/health/settings.ts';
 import { seconds } from '../../core/time.ts';
 import { isTable, readDraft, type ClusterDraft, type Draft, type Table } from './draft.ts';
 import type { Environment } from './environment.ts';
@@ -19,7 +20,7 @@ import { reportIssues, suggestKey } from './issues.ts';
 import { locateKeys } from './locate.ts';
 import { hasIpv4Twin, reportLoops } from './loops.ts';
 import { Report, type Problem } from './problem.ts';
-import { GLOBAL, GLOBAL_KEYS, type GlobalTable } from './schema.ts';
+import { GLOBAL, GLOBAL_KEYS, utf8, type GlobalTable, type HealthTable } from './schema.ts';
 import { FOREIGN_GLOBAL_KEYS } from './sozu-keys.ts';
 import { reportWarnings } from './warnings.ts';
 
@@ -176,5 +177,23 @@ function toCluster({ id, table }: ClusterDraft): ClusterSettings {
       const name = backend.backend_id ?? `${id}-${index}-${formatAddress(address)}`;
       return { id: name, address, weight: backend.weight, backup: backend.backup };
     }),
+    exchange: udp.exchange,
+    passive: udp.passive_health,
+    health: udp.health === undefined ? undefined : toHealth(udp.health),
   };
+}
+
+function toHealth(table: HealthTable): HealthSettings {
+  const { udp_probe_payload: payload } = table;
+  return healthSettings({
+    mode: table.mode,
+    tcpPort: table.tcp_port,
+    rise: table.rise,
+    fall: table.fall,
+    failOpen: table.fail_open,
+    udpProbePayload: payload === undefined ? undefined : utf8(payload),
+    expectReply: table.udp_probe_expect_reply,
+    probeInterval: seconds(table.probe_interval_seconds),
+    probeTimeout: seconds(table.probe_timeout_seconds),
+  });
 }

@@ -4,8 +4,12 @@
  * together with the others is parse.ts's business.
  */
 import * as z from 'zod';
-import { parseAddress, parseIp, type Address } from '../../core/address.ts';
+import type { Address } from '../../core/address.ts';
 import { LIMITS, type LoadBalancing, type LoadMetric } from '../../core/config.ts';
+import { DATAGRAM_BYTES_MAX } from '../../core/contract.ts';
+import { LOCAL_HEADER } from '../../core/health/probe-contract.ts';
+import type { Exchange } from '../../core/presets.ts';
+import { ipPort } from './ip-port.ts';
 import { FOREIGN_CLUSTER_KEYS, FOREIGN_LISTENER_KEYS } from './sozu-keys.ts';
 
 /** What the manual says of a key. */
@@ -45,9 +49,12 @@ interface BackendTable {
 
 export interface HealthTable {
   readonly mode: 'HEALTH_OFF' | 'TCP_PROBE' | 'UDP_PROBE';
+  readonly tcp_port?: number | undefined;
   readonly rise: number;
   readonly fall: number;
+  readonly fail_open: boolean;
   readonly udp_probe_payload?: string | undefined;
+  readonly udp_probe_expect_reply: boolean;
   readonly probe_interval_seconds: number;
   readonly probe_timeout_seconds: number;
 }
@@ -62,6 +69,8 @@ export interface UdpTable {
   readonly allow_backend_as_client: boolean;
   readonly subnet_prefix_ipv4: number;
   readonly subnet_prefix_ipv6: number;
+  readonly exchange?: Exchange | undefined;
+  readonly passive_health: boolean;
   readonly health?: HealthTable | undefined;
 }
 
@@ -161,10 +170,13 @@ const frontendShape = {
   tags: sozu(z.object({}).catchall(z.string()).optional(), 'Accepted; not used yet.'),
 };
 
+/** One datagram carries it behind a PROXY header that says LOCAL. */
+const PROBE_PAYLOAD_BYTES_MAX = DATAGRAM_BYTES_MAX - LOCAL_HEADER.length;
+
 const healthShape = {
   mode: sozu(
     z.enum(['HEALTH_OFF', 'TCP_PROBE', 'UDP_PROBE']).default('TCP_PROBE'),
-    'TCP_PROBE connects to a companion TCP port; UDP_PROBE sends the payload and needs one.',
+    'TCP_PROBE connects to a companion TCP port and sends nothing; UDP_PROBE sends the payload to the backend and needs one.',
   ),
   tcp_port: withFallback(
     sozu(z.int().min(1).max(65_535).optional(), 'Port of the TCP probe.'),
@@ -172,9 +184,28 @@ const healthShape = {
   ),
   rise: sozu(u32().default(2), 'Successes in a row until a backend is up. 0 counts as 1.'),
   fall: sozu(u32().default(3), 'Failures in a row until a backend is down. 0 counts as 1.'),
-  fail_open: sozu(z.boolean().default(true), 'Use every backend when all are down.'),
-  udp_probe_payload: sozu(z.string().optional(), 'What a UDP probe sends, as UTF-8.'),
-  probe_interval_seconds: sozu(u32().default(5), 'Time between probes. 0 counts as 1.', 's'),
+  fail_open: sozu(
+    z.boolean().default(true),
+    'Use every backend when all are down; `false`: new flows are dropped (`no_backend`) then.',
+  ),
+  udp_probe_payload: sozu(
+    z
+      .string()
+      .refine((text) => utf8(text).length <= PROBE_PAYLOAD_BYTES_MAX, {
+        error: `longer than ${PROBE_PAYLOAD_BYTES_MAX} bytes, what one datagram carries`,
+      })
+      .optional(),
+    'What a UDP probe sends, as UTF-8. Any datagram that comes back is an answer.',
+  ),
+  udp_probe_expect_reply: ours(
+    z.boolean().default(true),
+    'Silence fails a UDP probe. `false`: silence says nothing, and only a refusal (ICMP) fails it.',
+  ),
+  probe_interval_seconds: sozu(
+    u32().default(5),
+    'Between the starts of two probes of one backend: three quarters of this to all of it, drawn. 0 counts as 1.',
+    's',
+  ),
   probe_timeout_seconds: sozu(u32().default(2), 'Time for an answer. 0 counts as 1.', 's'),
 };
 
@@ -220,6 +251,14 @@ const udpShape = {
     'The same for IPv6.',
     'bits',
   ),
+  exchange: ours(
+    z.enum(['request-response', 'one-way']).optional(),
+    'Whether a backend answers each request. Only where it says `"request-response"` do missing answers count.',
+  ),
+  passive_health: ours(
+    z.boolean().default(true),
+    'Take a backend out of rotation for a while when its traffic speaks against it: refusals, or missing answers.',
+  ),
   health: sozu(
     z
       .strictObject(healthShape)
@@ -229,7 +268,7 @@ const udpShape = {
         params: { fix: 'write udp_probe_payload, or mode = "TCP_PROBE"' },
       })
       .optional(),
-    'Health checks. Read and checked; this version runs no probes.',
+    'Health checks. Without the table nobody probes, and every backend counts as up.',
   ),
 };
 
@@ -315,53 +354,15 @@ function note<S extends z.ZodType>(schema: S, about: KeyNotes): S {
   return schema;
 }
 
+/** As the probe sends it. */
+export function utf8(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
+
 function u32(): z.ZodInt {
   return z.int().min(0).max(0xffff_ffff);
 }
 
 function foreign(keys: readonly string[]): Record<string, z.ZodOptional<z.ZodUnknown>> {
   return Object.fromEntries(keys.map((key) => [key, z.unknown().optional()]));
-}
-
-function ipPort(): z.ZodType<Address, string> {
-  return z.string().transform((text, context): Address => {
-    const address = parseAddress(text);
-    if (address !== undefined && address.port !== 0) return address;
-    context.addIssue({ code: 'custom', ...explainAddress(text) });
-    return z.NEVER;
-  });
-}
-
-function explainAddress(text: string): { message: string; params: { fix: string } } {
-  const shown = JSON.stringify(text.slice(0, 80));
-  const [, host = '', port = ''] = /^(.*):([^:]*)$/s.exec(text) ?? [];
-  if (/^[0-9]+$/.test(port) && (Number(port) === 0 || Number(port) > 65_535)) {
-    return {
-      message: `port ${port} in ${shown} is out of range`,
-      params: { fix: 'use 1 to 65535' },
-    };
-  }
-  const zone = zoneOf(host);
-  if (zone !== undefined) {
-    return {
-      message: `the zone ${JSON.stringify(zone.name)} in ${shown} is not a number`,
-      params: { fix: `write the index that \`ip link\` shows: [${zone.ip}%2]:${port}` },
-    };
-  }
-  if (/^[A-Za-z0-9.-]*[A-Za-z][A-Za-z0-9.-]*$/.test(port === '' ? text : host)) {
-    return {
-      message: `${shown} is a host name, and names are not looked up`,
-      params: { fix: 'write its IP address and port, such as 10.0.0.10:53' },
-    };
-  }
-  return {
-    message: `${shown} is not an address and a port`,
-    params: { fix: 'write ip:port, such as 10.0.0.10:53 or [2001:db8::1]:53' },
-  };
-}
-
-/** What stands before and after the `%` of an IPv6 address in brackets. */
-function zoneOf(host: string): { readonly ip: string; readonly name: string } | undefined {
-  const [, ip = '', name = ''] = /^\[([^%]*)%(.{1,40})/s.exec(host.replace(/\]$/, '')) ?? [];
-  return name !== '' && parseIp(ip, 0)?.family === 6 ? { ip, name } : undefined;
 }

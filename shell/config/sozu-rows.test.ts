@@ -1,5 +1,6 @@
 /** Each row of spec §7.3, with our stated result where it differs (doc/CONFIGURE.md, "What differs from Sōzu"). */
 import { expect, test } from 'vitest';
+import { HEALTH_DEFAULTS } from '../../core/health/settings.ts';
 import { parseConfig } from './parse.ts';
 import type { Problem } from './problem.ts';
 
@@ -171,9 +172,37 @@ test.each(['', 'udp_probe_payload = ""'])(
   },
 );
 
-test('a health block with fail_open = false loads, and a warning says that no probe runs', () => {
-  expect(warnings(toml({ health: 'fail_open = false' }))).toEqual([
-    'clusters.c.udp.health: this version runs no probes: every backend counts as up',
+test('B5: fail_open = false and the modes mean what they say, where Sōzu ignores the one and mixes the others', () => {
+  const text = toml({ health: 'mode = "UDP_PROBE"\nudp_probe_payload = "p"\nfail_open = false' });
+  const { config, problems } = parseConfig(text);
+  expect(problems).toEqual([]);
+  expect(config?.clusters[0]?.health).toMatchObject({ mode: 'UDP_PROBE', failOpen: false });
+});
+
+test('settings_from_proto_defaults: a health table without keys is TCP, 2 up, 3 down, every 5 s, within 2 s', () => {
+  expect(parseConfig(toml({ health: '' })).config?.clusters[0]?.health).toEqual(HEALTH_DEFAULTS);
+  expect(parseConfig(toml({ udp: '' })).config?.clusters[0]?.health).toBeUndefined();
+});
+
+test('udp_probe_payload_is_captured: as the bytes of its UTF-8, escapes included', () => {
+  const text = toml({ health: 'mode = "UDP_PROBE"\nudp_probe_payload = "\\u0000\\u0001é"' });
+  const { health } = parseConfig(text).config?.clusters[0] ?? {};
+  expect(health?.udpProbePayload).toEqual(Uint8Array.of(0, 1, 0xc3, 0xa9));
+});
+
+test('exchange and passive_health reach the core; without them traffic is watched, and answers are not asked for', () => {
+  const keys = toml({ udp: 'exchange = "request-response"\npassive_health = false' });
+  const clusterOf = (text: string): unknown => parseConfig(text).config?.clusters[0];
+  expect(clusterOf(keys)).toMatchObject({ exchange: 'request-response', passive: false });
+  expect(clusterOf(toml({}))).toMatchObject({ exchange: undefined, passive: true });
+});
+
+test('a payload that no datagram carries behind a header is an error', () => {
+  const payload = (bytes: number): string =>
+    toml({ health: `mode = "UDP_PROBE"\nudp_probe_payload = "${'x'.repeat(bytes)}"` });
+  expect(errors(payload(65_491))).toEqual([]);
+  expect(errors(payload(65_492))).toEqual([
+    'clusters.c.udp.health.udp_probe_payload: longer than 65491 bytes, what one datagram carries',
   ]);
 });
 

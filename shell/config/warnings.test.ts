@@ -158,6 +158,23 @@ test('more than one worker, and listeners not to be activated, are warnings', ()
   ]);
 });
 
+test.each([
+  [
+    'mode = "UDP_PROBE", udp_probe_payload = "p", udp_probe_expect_reply = false',
+    'udp_probe_expect_reply: silence says nothing: a dead host, or a firewall that drops, counts as up',
+  ],
+  [
+    'mode = "UDP_PROBE", udp_probe_payload = "p", tcp_port = 53',
+    'tcp_port: no effect: a UDP probe goes to the port of the backend',
+  ],
+  [
+    'mode = "TCP_PROBE", udp_probe_payload = "p"',
+    'udp_probe_payload: no effect: a TCP probe sends nothing',
+  ],
+])('a health check that cannot do what it seems to: %s', (health, warning) => {
+  expect(warnings({ udp: `health = { ${health} }` })).toEqual([`clusters.c.udp.health.${warning}`]);
+});
+
 test('every warning says how to mend it', () => {
   const text =
     'worker_count = 2\nunknown_thing = 1\n' +
@@ -165,7 +182,7 @@ test('every warning says how to mend it', () => {
       listener: '0.0.0.0:9999',
       keys: 'max_flows = 4294967295\nmax_rx_datagram_size = 99999',
       backends: '{ address = "[::ffff:10.0.0.1]:53", weight = 0, backup = true }',
-      udp: 'responses = 1\nrequests = 1\nsend_proxy_protocol = true\nhealth.rise = 0',
+      udp: 'responses = 1\nrequests = 1\nsend_proxy_protocol = true\nhealth = { rise = 0, udp_probe_payload = "p" }',
     });
   const { problems } = parseConfig(text, { descriptorLimit: 10, ephemeralPorts: 10 });
   expect(problems.length).toBeGreaterThan(12);

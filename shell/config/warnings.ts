@@ -299,9 +299,18 @@ function warnOfHealth({ path, table }: ClusterDraft, report: Report): void {
   for (const key of ZERO_MEANS_ONE) {
     if (health[key] === 0) report.warning([...at, key], '0 counts as 1', `write ${key} = 1`);
   }
-  if (health.mode !== 'HEALTH_OFF') {
-    const problem = 'this version runs no probes: every backend counts as up';
-    report.warning(at, problem, 'remove the block, or write mode = "HEALTH_OFF"');
+  if (health.mode === 'UDP_PROBE' && !health.udp_probe_expect_reply) {
+    const problem = 'silence says nothing: a dead host, or a firewall that drops, counts as up';
+    const fix = 'send a payload that is answered, and remove the key';
+    report.warning([...at, 'udp_probe_expect_reply'], problem, fix);
+  }
+  if (health.mode === 'UDP_PROBE' && health.tcp_port !== undefined) {
+    const problem = 'no effect: a UDP probe goes to the port of the backend';
+    report.warning([...at, 'tcp_port'], problem, 'remove it, or write mode = "TCP_PROBE"');
+  }
+  if (health.mode === 'TCP_PROBE' && health.udp_probe_payload !== undefined) {
+    const problem = 'no effect: a TCP probe sends nothing';
+    report.warning([...at, 'udp_probe_payload'], problem, 'write mode = "UDP_PROBE"');
   }
 }
 

@@ -140,18 +140,8 @@ export class DgramDriver implements Ports {
   }
 
   openUpstream(id: SocketId, backend: Address): Opened {
-    const socket = createSocket({
-      type: backend.family === 4 ? 'udp4' : 'udp6',
-      lookup: answerAtOnce,
-    });
-    const failed = openNow(socket, () => {
-      // Bound in a step of its own: when the bind inside `connect` fails, node queues the close behind it for ever.
-      socket.bind({ port: 0, exclusive: true });
-      socket.address();
-      socket.connect(backend.port, ipText(backend));
-      socket.remoteAddress();
-    });
-    if (failed !== undefined) return failed;
+    const socket = openConnected(backend);
+    if (typeof socket === 'string') return socket;
     this.upstreams.set(id, {
       socket,
       outstanding: 0,
@@ -296,6 +286,22 @@ export class DgramDriver implements Ports {
   }
 }
 
+/** A socket connected to `peer` when the call returns, or why there is none. */
+export function openConnected(peer: Address): Socket | Errno {
+  const socket = createSocket({
+    type: peer.family === 4 ? 'udp4' : 'udp6',
+    lookup: answerAtOnce,
+  });
+  const failed = openNow(socket, () => {
+    // Bound in a step of its own: when the bind inside `connect` fails, node queues the close behind it for ever.
+    socket.bind({ port: 0, exclusive: true });
+    socket.address();
+    socket.connect(peer.port, ipText(peer));
+    socket.remoteAddress();
+  });
+  return failed ?? socket;
+}
+
 /** Whether libuv still holds an earlier datagram of this socket. Asked of it only when one has not been confirmed. */
 function isBlocked(channel: Channel): boolean {
   return channel.outstanding > 0 && channel.socket.getSendQueueCount() > 0;
@@ -354,7 +360,7 @@ function noPeer(error: unknown): Errno {
 }
 
 /** `EMFILE`, `EADDRINUSE` and so on. */
-function errnoOf(error: Error): Errno {
+export function errnoOf(error: Error): Errno {
   return 'code' in error && typeof error.code === 'string' ? error.code : 'EUNKNOWN';
 }
 

@@ -28,6 +28,16 @@ export class ProxyProcess {
     });
   }
 
+  /** The nth log line with this message about this backend, from 1, past or to come. */
+  told(message: string, backend: string, nth = 1): Promise<LogLine> {
+    const about = (line: LogLine): boolean =>
+      line['msg'] === message && line['backend'] === backend;
+    return this.logs.first(
+      (line) => about(line) && this.logs.all.filter(about).indexOf(line) === nth - 1,
+      `"${message}" of ${backend}, number ${nth}`,
+    );
+  }
+
   /** The first log line with this message, past or to come. */
   logged(message: string): Promise<LogLine> {
     return this.logs.first(({ msg }) => msg === message, `"${message}"`);
@@ -72,6 +82,8 @@ export interface Setup {
   readonly listener?: Keys;
   readonly cluster?: Keys;
   readonly udp?: Keys;
+  /** Without it nobody probes. */
+  readonly health?: Keys;
 }
 
 /** A configuration with one cluster that all its listeners lead to. */
@@ -90,6 +102,7 @@ export function toml(setup: Setup): string {
     `backends = [${endpoints.map((address) => `{ address = "${address}" }`).join(', ')}]`,
     '[clusters.e2e.udp]',
     ...keys(setup.udp ?? {}),
+    ...(setup.health === undefined ? [] : ['[clusters.e2e.udp.health]', ...keys(setup.health)]),
     '',
   ].join('\n');
 }

@@ -22,7 +22,7 @@ export const BACKEND_MUTANTS: readonly Mutant[] = [
   {
     id: 'no-fail-open',
     file: 'core/balancing/candidates.ts',
-    search: 'const open = this.entries.filter(({ closing }) => !closing);',
+    search: 'const open = this.failOpen ? this.entries.filter(({ closing }) => !closing) : [];',
     replace: 'const open: readonly Entry[] = [];',
     announces: 'nobody is chosen when every backend is thought to be down',
   },

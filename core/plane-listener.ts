@@ -1,0 +1,42 @@
+/** One listener of a data plane: its configuration, its flow machine, its counters and the sockets of its flows. */
+import { isUnspecified } from './address.ts';
+import type { ListenerId } from './brand.ts';
+import type { ListenerConfig } from './config.ts';
+import type { ClusterConfig } from './contract.ts';
+import type { Tally } from './egress.ts';
+import { UdpManager } from './manager.ts';
+import { newCounters } from './metrics.ts';
+import type { PlaneOptions } from './plane-contract.ts';
+
+export interface Listener extends Tally {
+  readonly id: ListenerId;
+  readonly config: ListenerConfig;
+  readonly generation: number;
+  readonly manager: UdpManager;
+  /** Slot to socket id. */
+  readonly sockets: Float64Array;
+}
+
+/** With a flow machine under `cluster`, and nothing counted. */
+export function newListener(
+  about: Pick<Listener, 'id' | 'config' | 'generation'>,
+  cluster: ClusterConfig,
+  { placementSeed, tableSeed }: PlaneOptions,
+): Listener {
+  const { maxFlows, maxRxDatagramSize, address } = about.config;
+  return {
+    ...about,
+    manager: new UdpManager({
+      config: cluster,
+      maxFlows,
+      maxRxDatagramSize,
+      placementSeed,
+      tableSeed,
+      keyedByLocal: isUnspecified(address),
+    }),
+    counters: newCounters(),
+    sockets: new Float64Array(maxFlows),
+    sentToBackends: 0,
+    sentToClients: 0,
+  };
+}
