@@ -4,7 +4,7 @@
  */
 import type { Address } from './address.ts';
 import { assert, assertNever, present } from './assert.ts';
-import { backendIdentity } from './balancing/load.ts';
+import { backendIdentity } from './balancing/identity.ts';
 import { ClusterMetrics, type ClusterCounters } from './cluster-metrics.ts';
 import type { ClusterSettings, Config } from './config.ts';
 import type { ControlEvent, ControlInput, ControlOutput } from './control-contract.ts';
