@@ -13,7 +13,6 @@ test('a listener without a cluster, or with one that is not there yet, is served
   const listeners = [listenerConfig({ cluster: undefined }), listenerConfig({ cluster: 'later' })];
   for (const listener of listeners) {
     expect(clusters.of(listener)).toBeUndefined();
-    expect(clusters.sourceOf(listener).select({ high: 1, low: 2 }, now)).toBeUndefined();
     expect(clusters.configFor(listener)).toEqual({
       ...NO_CLUSTER,
       frontTimeout: seconds(30),
@@ -22,7 +21,7 @@ test('a listener without a cluster, or with one that is not there yet, is served
   }
   clusters.set(clusterSettings({ cluster: 'later', backends: backendsOf(7) }));
   const [nowhere, later] = listeners.map((listener) =>
-    clusters.sourceOf(listener).select({ high: 1, low: 2 }, now),
+    clusters.of(listener)?.backends.select({ high: 1, low: 2 }, now),
   );
   expect(nowhere).toBeUndefined();
   expect(later).toEqual(backendsOf(7)[0]);

@@ -2,7 +2,7 @@
 import { present } from './assert.ts';
 import { BackendSet } from './balancing/backend-set.ts';
 import type { ClusterSettings, ListenerConfig } from './config.ts';
-import { NO_CLUSTER, type BackendSource, type ClusterConfig } from './contract.ts';
+import { NO_CLUSTER, type ClusterConfig } from './contract.ts';
 import type { Directive } from './directives.ts';
 import type { Hash64 } from './hash.ts';
 import type { Random } from './random.ts';
@@ -13,8 +13,6 @@ export interface Cluster {
   readonly settings: ClusterSettings;
   readonly backends: BackendSet;
 }
-
-const NOBODY: BackendSource = { select: () => undefined };
 
 export class Clusters {
   private readonly placementSeed: Hash64;
@@ -85,10 +83,6 @@ export class Clusters {
   /** The cluster this listener leads to, once there is one of that name. */
   of(listener: ListenerConfig): Cluster | undefined {
     return listener.cluster === undefined ? undefined : this.byName.get(listener.cluster);
-  }
-
-  sourceOf(listener: ListenerConfig): BackendSource {
-    return this.of(listener)?.backends ?? NOBODY;
   }
 
   /** What a flow machine must know: timeouts from its listener, the rest from its cluster (spec §1.7). */

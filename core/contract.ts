@@ -49,6 +49,8 @@ export interface ClusterConfig {
 export interface BackendSource {
   /** The backend for a new flow with this affinity key, or undefined when none can serve. */
   select(key: Hash64, now: Instant): Backend | undefined;
+  /** Whether an answer to this source would come back to us; asked once, before a flow is admitted. */
+  refuses?(src: Address, local: Address | undefined): boolean;
 }
 
 export type ConfigEvent =
@@ -81,6 +83,8 @@ export type MetricEvent =
   | { readonly kind: 'FlowShedSourceLimit' }
   /** A client datagram that begins like a PROXY header; a Drop of Invalid follows. */
   | { readonly kind: 'HeaderRefused' }
+  /** A client datagram that would circle; a Drop of Invalid follows. */
+  | { readonly kind: 'LoopRefused' }
   /** Payload bytes, the PROXY header not included. */
   | { readonly kind: 'DatagramIn'; readonly bytes: number }
   | { readonly kind: 'DatagramOut'; readonly bytes: number };

@@ -20,7 +20,7 @@ import type { Backend, Output } from './contract.ts';
 import type { GeneratedDirective, Report } from './directives.ts';
 import { Egress } from './egress.ts';
 import { Evidence, type Target } from './evidence.ts';
-import { LoopGuard } from './loop-guard.ts';
+import { GuardedBackends, LoopGuard } from './loop-guard.ts';
 import type { UdpManager } from './manager.ts';
 import { foldOutput, type ListenerCounters } from './metrics.ts';
 import { OutputQueue } from './output-queue.ts';
@@ -42,6 +42,7 @@ export class DataPlane {
   private readonly listeners: (Listener | undefined)[] = [];
   readonly clusters: Clusters;
   private readonly loops: LoopGuard;
+  private readonly lent: GuardedBackends;
   private readonly upstreams = new UpstreamTable(0);
   private readonly backends = new Registry<Backend>();
   private readonly outputs = new OutputQueue<PlaneOutput>();
@@ -54,6 +55,7 @@ export class DataPlane {
   constructor(options: PlaneOptions) {
     this.options = options;
     this.loops = new LoopGuard(options.hosts ?? [], options.tableSeed);
+    this.lent = new GuardedBackends(this.loops);
     this.clusters = new Clusters(options.placementSeed, createRandom(options.randomSeed));
   }
 
@@ -147,19 +149,9 @@ export class DataPlane {
   ): void {
     const listener = this.listenerAt(id);
     listener.counters.clientReceived += 1;
-    if (this.loops.refuses(src, local, this.clusters.of(listener.config))) {
-      listener.counters.droppedInvalid += 1;
-      listener.counters.loopsRefused += 1;
-      return;
-    }
+    this.lent.cluster = this.clusters.of(listener.config);
     listener.manager.handleInput(
-      {
-        kind: 'ClientDatagram',
-        src,
-        local,
-        payload,
-        backends: this.clusters.sourceOf(listener.config),
-      },
+      { kind: 'ClientDatagram', src, local, payload, backends: this.lent },
       now,
     );
     this.drain(listener, now);

@@ -4,6 +4,9 @@
  */
 import type { Address } from './address.ts';
 import type { Cluster } from './clusters.ts';
+import type { Backend, BackendSource } from './contract.ts';
+import type { Hash64 } from './hash.ts';
+import type { Instant } from './time.ts';
 import type { ListenerConfig } from './config.ts';
 import { OwnAddresses } from './hostile.ts';
 import type { TableSeed } from './keyed-hash.ts';
@@ -37,5 +40,24 @@ export class LoopGuard {
     const kind = this.own.kindOf(src, local);
     if (kind === undefined) return false;
     return kind === 'listener' || cluster?.settings.allowBackendAsClient !== true;
+  }
+}
+
+/** What a data plane lends its flow machines: the backends of a cluster behind the guard. One object for all datagrams. */
+export class GuardedBackends implements BackendSource {
+  /** Of the listener whose datagram is under way. */
+  cluster: Cluster | undefined;
+  private readonly guard: LoopGuard;
+
+  constructor(guard: LoopGuard) {
+    this.guard = guard;
+  }
+
+  select(key: Hash64, now: Instant): Backend | undefined {
+    return this.cluster?.backends.select(key, now);
+  }
+
+  refuses(src: Address, local: Address | undefined): boolean {
+    return this.guard.refuses(src, local, this.cluster);
   }
 }

@@ -54,8 +54,30 @@ const DROPS: Readonly<Record<DropReason, Output>> = {
 const FLOW_CREATED: Output = { kind: 'Metric', event: { kind: 'FlowCreated' } };
 const FLOW_EVICTED: Output = { kind: 'Metric', event: { kind: 'FlowEvicted' } };
 const FLOW_SHED: Output = { kind: 'Metric', event: { kind: 'FlowShed' } };
+const LOOP_REFUSED: Output = { kind: 'Metric', event: { kind: 'LoopRefused' } };
 const HEADER_REFUSED: Output = { kind: 'Metric', event: { kind: 'HeaderRefused' } };
 const FLOW_SHED_SOURCE_LIMIT: Output = { kind: 'Metric', event: { kind: 'FlowShedSourceLimit' } };
+
+/** The metric of a forwarded datagram by its size, made once each: two objects fewer per datagram. */
+class SizeMetrics {
+  private readonly kind: 'DatagramIn' | 'DatagramOut';
+  private readonly bySize: (Output | undefined)[] = Array.from({ length: 2_048 });
+
+  constructor(kind: 'DatagramIn' | 'DatagramOut') {
+    this.kind = kind;
+  }
+
+  of(bytes: number): Output {
+    const known = this.bySize[bytes];
+    if (known !== undefined) return known;
+    const made: Output = { kind: 'Metric', event: { kind: this.kind, bytes } };
+    if (bytes < this.bySize.length) this.bySize[bytes] = made;
+    return made;
+  }
+}
+
+const DATAGRAM_IN = new SizeMetrics('DatagramIn');
+const DATAGRAM_OUT = new SizeMetrics('DatagramOut');
 
 export class UdpManager {
   /** Open to whole-state checks (verify.ts); nobody else reads or writes them. */
@@ -203,6 +225,7 @@ export class UdpManager {
     const hash = this.table.hashOf(src, local);
     const slot = this.table.find(hash, src, local);
     if (slot !== undefined) return this.onKnownClient(slot, payload, now);
+    if (backends.refuses?.(src, local) === true) return this.refuse(LOOP_REFUSED);
     if (this.draining) return this.drop('Shed');
     if (this.sources.reached(this.config, src)) return this.shed(FLOW_SHED_SOURCE_LIMIT);
     if (this.table.count >= this.cap) return this.shed(FLOW_SHED);
@@ -220,9 +243,7 @@ export class UdpManager {
     const config = this.configs.get(this.table.configOf(slot));
     const firstOnly = config.sendProxyProtocol && !config.proxyProtocolEveryDatagram;
     if (firstOnly && config.rejectClientHeader && looksLikeProxyHeader(payload)) {
-      this.outputs.push(HEADER_REFUSED);
-      this.outputs.push(DROPS.Invalid);
-      return;
+      return this.refuse(HEADER_REFUSED);
     }
     this.forward(slot, payload, now);
   }
@@ -252,7 +273,7 @@ export class UdpManager {
     const backend = this.backends.get(this.table.backendOf(slot));
     this.table.countRequest(slot);
     this.deadlines.touch(slot, now, config.frontTimeout);
-    this.outputs.push({ kind: 'Metric', event: { kind: 'DatagramIn', bytes: payload.length } });
+    this.outputs.push(DATAGRAM_IN.of(payload.length));
     this.outputs.push({
       kind: 'SendToBackend',
       flow: flowId(slot),
@@ -276,7 +297,7 @@ export class UdpManager {
     const config = this.configs.get(this.table.configOf(flow));
     this.table.countResponse(flow);
     this.deadlines.touch(flow, now, config.backTimeout);
-    this.outputs.push({ kind: 'Metric', event: { kind: 'DatagramOut', bytes: payload.length } });
+    this.outputs.push(DATAGRAM_OUT.of(payload.length));
     this.outputs.push({
       kind: 'SendToClient',
       flow,
@@ -348,6 +369,11 @@ export class UdpManager {
 
   private drop(reason: DropReason): void {
     this.outputs.push(DROPS[reason]);
+  }
+
+  private refuse(metric: Output): void {
+    this.outputs.push(metric);
+    this.outputs.push(DROPS.Invalid);
   }
 
   private shed(metric: Output): void {

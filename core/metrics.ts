@@ -162,6 +162,9 @@ function foldMetric(counters: ListenerCounters, event: MetricEvent): void {
     case 'FlowShed':
       counters.flowsShed += 1;
       break;
+    case 'LoopRefused':
+      counters.loopsRefused += 1;
+      break;
     case 'HeaderRefused':
       counters.headersRefused += 1;
       break;

@@ -29,6 +29,7 @@ const WORDS = [
   'Drain',
   'Aborted',
   'HeaderRefused',
+  'LoopRefused',
 ] as const;
 
 const NUMBERS = new Map<string, number>(WORDS.map((word, index) => [word, index + 1]));
