@@ -47,13 +47,13 @@ interface ListenerChannel extends Channel {
   readonly sent: Sent;
 }
 
-interface UpstreamChannel extends Channel {
-  /** Kept from the latest send, so that a flow makes one callback in its life and not one per datagram. */
-  idle: Flight | undefined;
-}
-
-/** A datagram whose send is not confirmed, for the one retry of a stale refusal. */
+/**
+ * A datagram to a backend whose send is not confirmed, for the one retry of a stale refusal. Flights go round among all flows:
+ * the few in use stay in the cache, where one for each flow would not.
+ */
 interface Flight {
+  socket: SocketId;
+  channel: Channel | undefined;
   header: Uint8Array | undefined;
   payload: Uint8Array | undefined;
   retried: boolean;
@@ -64,7 +64,8 @@ export class DgramDriver implements Ports {
   readonly capabilities: DriverCapabilities = { name: 'dgram', batch: 1, localAddress: false };
   private arrivals: Arrivals | undefined;
   private readonly listeners = new Map<ListenerId, ListenerChannel>();
-  private readonly upstreams = new Map<SocketId, UpstreamChannel>();
+  private readonly upstreams = new Map<SocketId, Channel>();
+  private readonly idleFlights: Flight[] = [];
   private readonly failures: SendFailed[] = [];
   private readonly timer: OneTimer;
   private readonly endTurn: () => void;
@@ -148,7 +149,6 @@ export class DgramDriver implements Ports {
       turn: 0,
       blockedTurn: 0,
       watch: undefined,
-      idle: undefined,
     });
     socket.on('error', () => this.heard().refused(id));
     socket.on('message', (payload) => this.heard().backendDatagram(id, payload));
@@ -169,8 +169,9 @@ export class DgramDriver implements Ports {
     } else {
       channel.outstanding += 1;
       channel.turn = this.turn;
-      const flight = channel.idle ?? this.newFlight(socket, channel);
-      channel.idle = undefined;
+      const flight = this.idleFlights.pop() ?? this.newFlight(socket);
+      flight.socket = socket;
+      flight.channel = channel;
       flight.header = header;
       flight.payload = payload;
       flight.retried = false;
@@ -249,39 +250,39 @@ export class DgramDriver implements Ports {
     }
   }
 
-  private newFlight(id: SocketId, channel: UpstreamChannel): Flight {
+  private newFlight(socket: SocketId): Flight {
     const flight: Flight = {
+      socket,
+      channel: undefined,
       header: undefined,
       payload: undefined,
       retried: false,
-      sent: (error) => this.onUpstreamSent(id, channel, flight, error),
+      sent: (error) => this.onUpstreamSent(flight, error),
     };
     return flight;
   }
 
-  private onUpstreamSent(
-    id: SocketId,
-    channel: UpstreamChannel,
-    flight: Flight,
-    error: Error | null,
-  ): void {
+  private onUpstreamSent(flight: Flight, error: Error | null): void {
+    const { socket, channel } = flight;
+    assert(channel !== undefined, 'a datagram in flight has a channel');
     if (error !== null && errnoOf(error) === 'ECONNREFUSED' && !flight.retried) {
       flight.retried = true;
-      this.heard().refused(id);
-      if (this.upstreams.has(id)) return transmit(channel, flight);
+      this.heard().refused(socket);
+      if (this.upstreams.has(socket)) return transmit(channel, flight);
     }
     channel.outstanding -= 1;
-    channel.idle = flight;
+    flight.channel = undefined;
     flight.header = undefined;
     flight.payload = undefined;
+    this.idleFlights.push(flight);
     whenWritable(channel);
     if (error === null) return;
     const errno = errnoOf(error);
     // A failure known before the flush is that flush's to report; a later one is an arrival of its own.
     if (channel.turn === this.turn) {
-      this.failures.push({ direction: 'to-backend', cause: 'error', socket: id, errno });
+      this.failures.push({ direction: 'to-backend', cause: 'error', socket, errno });
     } else {
-      this.heard().lateSendFailure(listenerOf(id), errno);
+      this.heard().lateSendFailure(listenerOf(socket), errno);
     }
   }
 }
@@ -324,7 +325,7 @@ function close(channel: Channel | undefined): void {
   channel.socket.close();
 }
 
-function transmit(channel: UpstreamChannel, { header, payload, sent }: Flight): void {
+function transmit(channel: Channel, { header, payload, sent }: Flight): void {
   assert(payload !== undefined, 'a datagram in flight has a payload');
   if (header === undefined) channel.socket.send(payload, sent);
   else channel.socket.send([header, payload], sent);
