@@ -211,3 +211,9 @@ export function isLoopback(address: Address): boolean {
   if (address.family === 4) return address.a >>> 24 === 127;
   return address.a === 0 && address.b === 0 && address.c === 0 && address.d === 1;
 }
+
+/** A word of an address whose first `bits` bits are set; none for 0 or less, all for 32 or more. */
+export function prefixMask(bits: number): number {
+  if (bits <= 0) return 0;
+  return bits >= 32 ? -1 : -1 << (32 - bits);
+}

@@ -6,7 +6,16 @@
  * look-up is a binary search over sorted words, 15 steps for 10,000 blocks, and allocates nothing. IPv4-mapped IPv6 is
  * unmapped where a block is read; clients arrive unmapped (doc/decisions/0002-addresses.md).
  */
-import { formatIp, ipv4, ipv6, isMapped, parseIp, unmap, type Address } from './address.ts';
+import {
+  formatIp,
+  ipv4,
+  ipv6,
+  isMapped,
+  parseIp,
+  prefixMask,
+  unmap,
+  type Address,
+} from './address.ts';
 import { assert, present } from './assert.ts';
 
 /** A block of addresses: the first `bits` bits are those of `base`, whose other bits, port and zone are 0. */
@@ -199,14 +208,16 @@ function unmapBlock({ base, bits }: Cidr): Cidr {
 
 function masked(address: Address, bits: number): Address {
   const { a, b, c, d } = address;
-  if (address.family === 4) return ipv4(a & mask(bits), 0);
-  return ipv6([a & mask(bits), b & mask(bits - 32), c & mask(bits - 64), d & mask(bits - 96)], 0);
-}
-
-/** A word whose first `bits` bits are set; none for 0 or less, all for 32 or more. */
-function mask(bits: number): number {
-  if (bits <= 0) return 0;
-  return bits >= 32 ? -1 : -1 << (32 - bits);
+  if (address.family === 4) return ipv4(a & prefixMask(bits), 0);
+  return ipv6(
+    [
+      a & prefixMask(bits),
+      b & prefixMask(bits - 32),
+      c & prefixMask(bits - 64),
+      d & prefixMask(bits - 96),
+    ],
+    0,
+  );
 }
 
 function parseBits(text: string, width: number): number | undefined {

@@ -4,6 +4,7 @@
  */
 import { isLoopback, isUnspecified, unmap, type Address } from './address.ts';
 import { bucketsFor, keyedHash, type TableSeed } from './keyed-hash.ts';
+import { SIGNATURE } from './proxy-protocol.ts';
 
 /** Whose address it is. */
 export type OwnKind = 'listener' | 'backend';
@@ -131,9 +132,6 @@ function sameHost(one: Address, other: Address): boolean {
     one.family === other.family
   );
 }
-
-/** The signature of PROXY protocol version 2. */
-const SIGNATURE = Uint8Array.of(13, 10, 13, 10, 0, 13, 10, 81, 85, 73, 84, 10);
 
 /** Whether a datagram begins with the signature of a PROXY protocol v2 header, whatever follows it. */
 export function looksLikeProxyHeader(payload: Uint8Array): boolean {

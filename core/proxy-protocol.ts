@@ -4,7 +4,8 @@
  */
 import { ipv4, ipv6, toIpv6, type Address } from './address.ts';
 
-const SIGNATURE = [0x0d, 0x0a, 0x0d, 0x0a, 0x00, 0x0d, 0x0a, 0x51, 0x55, 0x49, 0x54, 0x0a] as const;
+/** What every header of version 2 begins with. */
+export const SIGNATURE: Uint8Array = Uint8Array.of(13, 10, 13, 10, 0, 13, 10, 81, 85, 73, 84, 10);
 
 const FIXED_BYTES = 16;
 const IPV4_BYTES = 12;

@@ -2,7 +2,7 @@
  * How many live flows a source address, and its subnet, hold in each cluster (spec §2.13), so that one source cannot take
  * every slot. Counting goes on while no limit is set: a limit that appears later finds true counts.
  */
-import type { Address } from './address.ts';
+import { prefixMask, type Address } from './address.ts';
 import type { ClusterConfig } from './contract.ts';
 import { COUNT_KEY_WORDS, CountingTable } from './counting-table.ts';
 import type { TableSeed } from './keyed-hash.ts';
@@ -80,16 +80,10 @@ export class SourceLimits {
     const { key } = this;
     key[0] = cluster;
     key[1] = (source.family << 8) | bits;
-    key[2] = source.a & mask(bits);
-    key[3] = source.b & mask(bits - 32);
-    key[4] = source.c & mask(bits - 64);
-    key[5] = source.d & mask(bits - 96);
+    key[2] = source.a & prefixMask(bits);
+    key[3] = source.b & prefixMask(bits - 32);
+    key[4] = source.c & prefixMask(bits - 64);
+    key[5] = source.d & prefixMask(bits - 96);
     return key;
   }
-}
-
-/** A word whose first `bits` bits are set; none for 0 or less, all for 32 or more. */
-function mask(bits: number): number {
-  if (bits <= 0) return 0;
-  return bits >= 32 ? -1 : -1 << (32 - bits);
 }
