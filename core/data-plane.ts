@@ -43,6 +43,8 @@ export class DataPlane {
   readonly clusters: Clusters;
   private readonly loops: LoopGuard;
   private readonly lent: GuardedBackends;
+  /** Learned once a turn, however many directives it brought. */
+  private addressesChanged = false;
   private readonly upstreams = new UpstreamTable(0);
   private readonly backends = new Registry<Backend>();
   private readonly outputs = new OutputQueue<PlaneOutput>();
@@ -210,6 +212,7 @@ export class DataPlane {
   /** A drain is over once no flow is left and the last reply has gone. */
   private onFlushed(now: Instant): void {
     this.egress.flushed();
+    if (this.addressesChanged) this.learnAddresses();
     this.evidence.flushed(now);
     for (const listener of this.listeners) {
       if (listener === undefined) continue;
@@ -243,7 +246,7 @@ export class DataPlane {
 
   private setCluster(settings: ClusterSettings, now: Instant): void {
     this.clusters.set(settings);
-    this.learnAddresses();
+    this.addressesChanged = true;
     for (const listener of this.listeners) {
       if (listener === undefined || listener.config.cluster !== settings.cluster) continue;
       const config = this.clusters.configFor(listener.config);
@@ -256,7 +259,7 @@ export class DataPlane {
     assert(this.listeners[id] === undefined, 'a listener is added once');
     const about = { id, config, generation };
     this.listeners[id] = newListener(about, this.clusters.configFor(config), this.options);
-    this.learnAddresses();
+    this.addressesChanged = true;
     this.upstreams.grow(this.listeners.reduce((sum, one) => sum + (one?.config.maxFlows ?? 0), 0));
     this.outputs.push({
       kind: 'OpenListener',
@@ -267,6 +270,7 @@ export class DataPlane {
   }
 
   private learnAddresses(): void {
+    this.addressesChanged = false;
     const listeners = this.listeners.flatMap((listener) => listener?.config ?? []);
     this.loops.learn(listeners, this.clusters.all);
   }
