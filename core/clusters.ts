@@ -1,7 +1,7 @@
 /** The clusters of a data plane: their settings, and the backends that new flows are given. */
 import { present } from './assert.ts';
 import { BackendSet } from './balancing/backend-set.ts';
-import type { ClusterSettings, ListenerConfig } from './config.ts';
+import { CLUSTER_DEFAULTS, type ClusterSettings, type ListenerConfig } from './config.ts';
 import { NO_CLUSTER, type ClusterConfig } from './contract.ts';
 import type { Directive } from './directives.ts';
 import type { Hash64 } from './hash.ts';
@@ -13,6 +13,12 @@ export interface Cluster {
   readonly settings: ClusterSettings;
   readonly backends: BackendSet;
 }
+
+/** Of a listener that leads to no cluster that is known. */
+const NOWHERE: ClusterConfig & Pick<ClusterSettings, 'rates'> = {
+  ...NO_CLUSTER,
+  rates: CLUSTER_DEFAULTS.rates,
+};
 
 export class Clusters {
   private readonly placementSeed: Hash64;
@@ -87,8 +93,10 @@ export class Clusters {
 
   /** What a flow machine must know: timeouts from its listener, the rest from its cluster (spec §1.7). */
   configFor(listener: ListenerConfig): ClusterConfig {
-    const { frontTimeout, backTimeout } = listener;
-    const settings = this.of(listener)?.settings ?? NO_CLUSTER;
+    const settings = this.of(listener)?.settings ?? NOWHERE;
+    const frontTimeout = listener.frontTimeout ?? settings.frontTimeout ?? NO_CLUSTER.frontTimeout;
+    const backTimeout = listener.backTimeout ?? settings.backTimeout ?? NO_CLUSTER.backTimeout;
+    const { datagramsPerSecond, datagramsBurst } = settings.rates;
     return {
       cluster: settings.cluster,
       affinityWithPort: settings.affinityWithPort,
@@ -103,6 +111,13 @@ export class Clusters {
       maxFlowsPerSubnet: settings.maxFlowsPerSubnet,
       subnetPrefixIpv4: settings.subnetPrefixIpv4,
       subnetPrefixIpv6: settings.subnetPrefixIpv6,
+      responsesPerRequest: settings.responsesPerRequest,
+      requestsLinger: settings.requestsLinger,
+      lateReplyGrace: settings.lateReplyGrace,
+      forwardEmptyDatagrams: settings.forwardEmptyDatagrams,
+      amplification: settings.amplification,
+      datagramsPerSecond,
+      datagramsBurst,
     };
   }
 

@@ -3,8 +3,9 @@
  * way in; past it nothing re-checks (doc/CONFIGURE.md says what an operator writes).
  */
 import type { Address } from './address.ts';
-import type { Backend, ClusterConfig } from './contract.ts';
+import { NO_CLUSTER, type Backend, type ClusterConfig } from './contract.ts';
 import type { HealthSettings } from './health/settings.ts';
+import type { Cidr } from './cidr.ts';
 import type { Exchange } from './presets.ts';
 import type { Duration } from './time.ts';
 
@@ -16,10 +17,10 @@ export type LoadMetric = 'CONNECTIONS' | 'REQUESTS' | 'CONNECTION_TIME';
 
 export interface ListenerConfig {
   readonly address: Address;
-  /** Idle time granted by a client datagram, default 30 s. */
-  readonly frontTimeout: Duration;
-  /** Idle time granted by a backend datagram, default 30 s. */
-  readonly backTimeout: Duration;
+  /** Idle time granted by a client datagram. Undefined: the cluster's, else 30 s. */
+  readonly frontTimeout: Duration | undefined;
+  /** Idle time granted by a backend datagram. */
+  readonly backTimeout: Duration | undefined;
   /** Largest datagram accepted from a client, bytes. */
   readonly maxRxDatagramSize: number;
   /** Live flows, already resolved from "0 = automatic". */
@@ -28,9 +29,44 @@ export interface ListenerConfig {
   readonly ipv6Only: boolean;
   /** The cluster this listener leads to, by name. */
   readonly cluster: string | undefined;
+  /** Asked of the kernel for the socket, bytes; it grants what it will. Undefined: LIMITS.socketBuffer. */
+  readonly receiveBuffer?: number | undefined;
+  readonly sendBuffer?: number | undefined;
+  /** Keep trying to bind this often, for an address that comes later; without, a failure is final. */
+  readonly bindRetry?: Duration | undefined;
 }
 
-export type ClusterSettings = Omit<ClusterConfig, 'frontTimeout' | 'backTimeout'> & {
+/** What becomes of live flows whose backend is lost; `close` does not wait for the next datagram. */
+export type OnBackendLoss = 'pin' | 'rebind' | 'close';
+
+/** Limits on sources, each off when 0 or empty. Established flows never meet the sketches. */
+export interface SourceRates {
+  /** Flows that one address may open each second, and at once. */
+  readonly newFlowsPerSecond: number;
+  readonly newFlowsBurst: number;
+  /** Datagrams each second, and at once: of a flow, and of an address for those that have none yet. */
+  readonly datagramsPerSecond: number;
+  readonly datagramsBurst: number;
+  /** Columns of each sketch, a power of two: more for more sources at a time (see token-sketch.ts). */
+  readonly columns: number;
+  readonly allow: readonly Cidr[];
+  readonly deny: readonly Cidr[];
+}
+
+export const NO_SOURCE_RATES: SourceRates = {
+  newFlowsPerSecond: 0,
+  newFlowsBurst: 0,
+  datagramsPerSecond: 0,
+  datagramsBurst: 0,
+  columns: 16_384,
+  allow: [],
+  deny: [],
+};
+
+export type ClusterSettings = Omit<
+  ClusterConfig,
+  'frontTimeout' | 'backTimeout' | 'datagramsPerSecond' | 'datagramsBurst'
+> & {
   readonly loadBalancing: LoadBalancing;
   readonly loadMetric: LoadMetric;
   /** Serve a client whose address is a backend's: an old NTP server asks others from port 123. */
@@ -42,6 +78,40 @@ export type ClusterSettings = Omit<ClusterConfig, 'frontTimeout' | 'backTimeout'
   readonly exchange?: Exchange | undefined;
   /** Whether refusals and missing answers take a backend out for a while; true unless given. */
   readonly passive?: boolean | undefined;
+  /** For the flows of listeners that name no times of their own. */
+  readonly frontTimeout?: Duration | undefined;
+  readonly backTimeout?: Duration | undefined;
+  /** Default: `pin`. */
+  readonly onBackendDown: OnBackendLoss;
+  /** Default: `rebind`. */
+  readonly onBackendRemoved: OnBackendLoss;
+  /** Local addresses for upstream sockets, port 0, tried in turn; none: the kernel chooses. */
+  readonly upstreamSources: readonly Address[];
+  readonly rates: SourceRates;
+};
+
+/** What a cluster does where its file is silent, as the seeds have it (decisions table). */
+export const CLUSTER_DEFAULTS: Pick<
+  ClusterSettings,
+  | 'onBackendDown'
+  | 'onBackendRemoved'
+  | 'upstreamSources'
+  | 'rates'
+  | 'responsesPerRequest'
+  | 'requestsLinger'
+  | 'lateReplyGrace'
+  | 'forwardEmptyDatagrams'
+  | 'amplification'
+> = {
+  responsesPerRequest: NO_CLUSTER.responsesPerRequest,
+  requestsLinger: NO_CLUSTER.requestsLinger,
+  lateReplyGrace: NO_CLUSTER.lateReplyGrace,
+  forwardEmptyDatagrams: NO_CLUSTER.forwardEmptyDatagrams,
+  amplification: NO_CLUSTER.amplification,
+  onBackendDown: 'pin',
+  onBackendRemoved: 'rebind',
+  upstreamSources: [],
+  rates: NO_SOURCE_RATES,
 };
 
 export interface Config {
@@ -64,6 +134,8 @@ export const LIMITS = {
   subnetPrefixIpv6: 64,
   /** Slots of one flow table: each live flow holds a descriptor, and Linux hands out 1,048,576 at most by default. */
   flowsCeiling: 4_194_304,
+  /** Asked of the kernel for listeners, bytes; it grants at most net.core.rmem_max. */
+  socketBuffer: 4_194_304,
 } as const;
 
 /** Live flows that a listener with `max_flows = 0` gets (spec §6.6): 70 % of the descriptors, at most `max_connections`. */

@@ -3,9 +3,10 @@
  * The order of outputs is part of the contract: one first-in first-out queue carries all kinds.
  */
 import type { Address } from './address.ts';
+import { AMPLIFICATION_OFF, type AmplificationLimits } from './amplification.ts';
 import type { FlowId } from './brand.ts';
 import type { Hash64 } from './hash.ts';
-import { seconds, type Duration, type Instant } from './time.ts';
+import { microseconds, seconds, type Duration, type Instant } from './time.ts';
 
 /** One server that datagrams may go to. Identity for hashing and removal is the address (spec §1.6). */
 export interface Backend {
@@ -43,14 +44,40 @@ export interface ClusterConfig {
   /** Length of a subnet prefix in bits, IPv4 0 to 32 and IPv6 0 to 128. */
   readonly subnetPrefixIpv4: number;
   readonly subnetPrefixIpv6: number;
+  /** `responses` are those of each client datagram: an A and an AAAA from one socket both get theirs. */
+  readonly responsesPerRequest: boolean;
+  /** At the `requests` cap a flow keeps its way back until the replies came or its idle time passed. */
+  readonly requestsLinger: boolean;
+  /** How long a flow that has all its replies still returns late ones; 0 = not at all. */
+  readonly lateReplyGrace: Duration;
+  /** An empty client datagram on a live flow is forwarded; it never opens one. */
+  readonly forwardEmptyDatagrams: boolean;
+  /** Client datagrams that one flow may send each second, and at once; 0 = unlimited. */
+  readonly datagramsPerSecond: number;
+  readonly datagramsBurst: number;
+  /** What a flow may be answered before its client spoke twice. */
+  readonly amplification: AmplificationLimits;
 }
+
+/**
+ * Why a source may not open a flow now: its answers would come back to us, its rates are spent, or the machine has no socket
+ * for it at present.
+ */
+export type Refusal = 'Loop' | 'NewFlowRate' | 'DatagramRate' | 'NoDescriptor' | 'PortExhausted';
+
+/** What becomes of a live flow on its next client datagram, by the state of its backend. */
+export type Fate = 'keep' | 'rebind' | 'close';
 
 /** A selection view: lent for one call, never kept. */
 export interface BackendSource {
   /** The backend for a new flow with this affinity key, or undefined when none can serve. */
   select(key: Hash64, now: Instant): Backend | undefined;
-  /** Whether an answer to this source would come back to us; asked once, before a flow is admitted. */
-  refuses?(src: Address, local: Address | undefined): boolean;
+  /** Whether an operator keeps this source out; asked for every client datagram. */
+  denies?(src: Address): boolean;
+  /** Asked once for a client without a flow, before one is admitted. What it grants it has spent. */
+  refuses?(src: Address, local: Address | undefined, now: Instant): Refusal | undefined;
+  /** Asked for every client datagram of a live flow: `backend` is the one that flow is on. */
+  fateOf?(backend: Backend): Fate;
 }
 
 export type ConfigEvent =
@@ -72,15 +99,41 @@ export type ManagerInput =
   | { readonly kind: 'Config'; readonly event: ConfigEvent };
 
 /** Why a datagram was not forwarded (spec §2.12). One drop is one event, counted once. */
-export type DropReason = 'Truncated' | 'NoBackend' | 'Invalid' | 'Shed' | 'UnknownFlow';
+export type DropReason =
+  | 'Truncated'
+  | 'NoBackend'
+  | 'Invalid'
+  | 'Shed'
+  | 'UnknownFlow'
+  /** By an operator's list of addresses. */
+  | 'Denied'
+  /** The source opens flows too fast. */
+  | 'NewFlowRate'
+  /** The source, or the flow, sends too fast. */
+  | 'DatagramRate'
+  /** A reply over what an unproven client may be sent. */
+  | 'Amplification'
+  /** No local port is left for an upstream socket. */
+  | 'PortExhausted';
 
-export type CloseReason = 'Idle' | 'ResponsesReached' | 'RequestsReached' | 'Drain' | 'Aborted';
+export type CloseReason =
+  | 'Idle'
+  | 'ResponsesReached'
+  | 'RequestsReached'
+  | 'Drain'
+  | 'Aborted'
+  /** Its backend is down or gone, and the cluster closes such flows. */
+  | 'BackendLost'
+  /** By an operator. */
+  | 'Killed';
 
 export type MetricEvent =
   | { readonly kind: 'FlowCreated' }
   | { readonly kind: 'FlowEvicted' }
   | { readonly kind: 'FlowShed' }
   | { readonly kind: 'FlowShedSourceLimit' }
+  /** A live flow goes on with another backend; OpenUpstream follows. */
+  | { readonly kind: 'FlowRebound' }
   /** A client datagram that begins like a PROXY header; a Drop of Invalid follows. */
   | { readonly kind: 'HeaderRefused' }
   /** A client datagram that would circle; a Drop of Invalid follows. */
@@ -132,4 +185,11 @@ export const NO_CLUSTER: ClusterConfig = {
   maxFlowsPerSubnet: 0,
   subnetPrefixIpv4: 24,
   subnetPrefixIpv6: 64,
+  responsesPerRequest: false,
+  requestsLinger: false,
+  lateReplyGrace: microseconds(0),
+  forwardEmptyDatagrams: false,
+  datagramsPerSecond: 0,
+  datagramsBurst: 0,
+  amplification: AMPLIFICATION_OFF,
 };

@@ -6,20 +6,18 @@ import type { Address } from './address.ts';
 import { assert, assertNever, present } from './assert.ts';
 import {
   flowId,
-  knownSocket,
   listenerOf,
   serialOf,
-  socketId,
   type FlowId,
   type ListenerId,
   type SocketId,
 } from './brand.ts';
-import { Clusters } from './clusters.ts';
+import { Clusters, type Cluster } from './clusters.ts';
 import type { ClusterSettings, ListenerConfig } from './config.ts';
-import type { Backend, Output } from './contract.ts';
+import type { Output } from './contract.ts';
 import type { GeneratedDirective, Report } from './directives.ts';
 import { Egress } from './egress.ts';
-import { Evidence, type Target } from './evidence.ts';
+import { Evidence } from './evidence.ts';
 import { GuardedBackends, LoopGuard } from './loop-guard.ts';
 import type { UdpManager } from './manager.ts';
 import { foldOutput, type ListenerCounters } from './metrics.ts';
@@ -28,9 +26,8 @@ import type { PlaneInput, PlaneOptions, PlaneOutput, Wake } from './plane-contra
 import { newListener, type Listener } from './plane-listener.ts';
 import type { Errno, SendFailed } from './ports.ts';
 import { createRandom } from './random.ts';
-import { Registry } from './registry.ts';
 import type { Instant } from './time.ts';
-import { UpstreamTable } from './upstream-table.ts';
+import { Upstreams } from './upstreams.ts';
 
 interface Stopping {
   readonly deadline: Instant;
@@ -45,12 +42,10 @@ export class DataPlane {
   private readonly lent: GuardedBackends;
   /** Learned once a turn, however many directives it brought. */
   private addressesChanged = false;
-  private readonly upstreams = new UpstreamTable(0);
-  private readonly backends = new Registry<Backend>();
+  private readonly upstreams: Upstreams;
   private readonly outputs = new OutputQueue<PlaneOutput>();
   private readonly egress = new Egress(this.outputs);
   private readonly evidence = new Evidence((report) => this.report(report));
-  private serial = 0;
   private stopping: Stopping | undefined;
   private stopped = false;
 
@@ -59,6 +54,8 @@ export class DataPlane {
     this.loops = new LoopGuard(options.hosts ?? [], options.tableSeed);
     this.lent = new GuardedBackends(this.loops);
     this.clusters = new Clusters(options.placementSeed, createRandom(options.randomSeed));
+    const { outputs, clusters, egress, evidence } = this;
+    this.upstreams = new Upstreams({ outputs, clusters, egress, evidence });
   }
 
   /** Takes one input; all outputs of earlier calls must have been polled. */
@@ -168,7 +165,7 @@ export class DataPlane {
       return;
     }
     if (this.clusters.countAnswers || this.evidence.hasDoubts) {
-      this.evidence.answered(this.targetOf(socket));
+      this.evidence.answered(this.upstreams.targetOf(socket));
     }
     listener.manager.handleInput({ kind: 'BackendDatagram', flow: flowId(slot), payload }, now);
     this.drain(listener, now);
@@ -177,7 +174,7 @@ export class DataPlane {
   private onRefused(socket: SocketId): void {
     this.ownerOf(socket).counters.upstreamRefused += 1;
     if (this.upstreams.slotOf(socket) === undefined) return;
-    this.evidence.refused(this.targetOf(socket), serialOf(socket));
+    this.evidence.refused(this.upstreams.targetOf(socket), serialOf(socket));
   }
 
   /** The flow is aborted, unless it closed in the very drain that opened it (spec §6.7, T12). */
@@ -319,9 +316,9 @@ export class DataPlane {
       case 'SendToClient':
         return this.egress.toClient(listener, listener.id, output.dst, output.from, output.payload);
       case 'OpenUpstream':
-        return this.openUpstream(listener, output.flow, output.backend);
+        return this.upstreams.open(listener, this.clusterOf(listener), output.flow, output.backend);
       case 'CloseFlow':
-        return this.closeUpstream(listener, output.flow);
+        return this.upstreams.close(listener, output.flow);
       // The timer is asked for with pollTimeout, once a turn; metrics and drops were folded.
       case 'ArmTimer':
       case 'Metric':
@@ -339,39 +336,13 @@ export class DataPlane {
     payload: Uint8Array,
     now: Instant,
   ): void {
-    const socket = this.socketOf(listener, flow);
+    const socket = this.upstreams.socketOf(listener, flow);
     if (this.clusters.countRequests || this.clusters.countAnswers) {
-      const target = this.targetOf(socket);
+      const target = this.upstreams.targetOf(socket);
       target.cluster.backends.forwarded(target.backend, now);
       this.evidence.forwarded(target);
     }
     this.egress.toBackend(listener, socket, header, payload);
-  }
-
-  private openUpstream(listener: Listener, flow: FlowId, backend: Backend): void {
-    this.serial += 1;
-    const socket = socketId(this.serial, listener.id);
-    const cluster = present(this.clusters.of(listener.config), 'a flow was admitted to a cluster');
-    listener.sockets[flow] = socket;
-    this.upstreams.add(socket, flow, cluster.number, this.backends.acquire(backend));
-    cluster.backends.flowOpened(backend);
-    this.outputs.push({ kind: 'OpenUpstream', socket, backend: backend.address });
-  }
-
-  private closeUpstream(listener: Listener, flow: FlowId): void {
-    const socket = this.socketOf(listener, flow);
-    const { cluster, backend, number } = this.targetOf(socket);
-    cluster.backends.flowClosed(backend);
-    this.backends.release(number);
-    if (this.backends.find(backend) === undefined) this.evidence.forget(backend);
-    this.upstreams.remove(socket);
-    this.egress.upstreamClosed(listener, socket);
-    this.outputs.push({ kind: 'CloseUpstream', socket });
-  }
-
-  private targetOf(socket: SocketId): Target {
-    const { cluster, backend: number } = this.upstreams.ownersOf(socket);
-    return { cluster: this.clusters.at(cluster), backend: this.backends.get(number), number };
   }
 
   private report(report: Report): void {
@@ -382,11 +353,11 @@ export class DataPlane {
     return present(this.listeners[id], 'a listener is known before it speaks');
   }
 
-  private ownerOf(socket: SocketId): Listener {
-    return this.listenerAt(listenerOf(socket));
+  private clusterOf(listener: Listener): Cluster {
+    return present(this.clusters.of(listener.config), 'a flow was admitted to a cluster');
   }
 
-  private socketOf(listener: Listener, flow: FlowId): SocketId {
-    return knownSocket(present(listener.sockets[flow], 'a live flow has a socket'));
+  private ownerOf(socket: SocketId): Listener {
+    return this.listenerAt(listenerOf(socket));
   }
 }

@@ -11,6 +11,8 @@ const REASONS = {
   RequestsReached: true,
   Drain: true,
   Aborted: true,
+  BackendLost: true,
+  Killed: true,
 } as const satisfies Record<CloseReason, true>;
 const EVENTS = {
   ClientDatagram: true,
@@ -28,6 +30,8 @@ test('an established flow takes every event: datagrams keep it, each close reaso
     'RequestsReached',
     'Drain',
     'Aborted',
+    'BackendLost',
+    'Killed',
   ] as const) {
     expect(nextPhase('Established', reason)).toBe('Closing');
   }

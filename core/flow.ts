@@ -25,6 +25,8 @@ export const FLOW_TRANSITIONS: TransitionTable = {
     RequestsReached: 'Closing',
     Drain: 'Closing',
     Aborted: 'Closing',
+    BackendLost: 'Closing',
+    Killed: 'Closing',
   },
   Closing: {},
 };

@@ -4,7 +4,7 @@
  */
 import type { Address } from './address.ts';
 import type { Cluster } from './clusters.ts';
-import type { Backend, BackendSource } from './contract.ts';
+import type { Backend, BackendSource, Refusal } from './contract.ts';
 import type { Hash64 } from './hash.ts';
 import type { Instant } from './time.ts';
 import type { ListenerConfig } from './config.ts';
@@ -57,7 +57,7 @@ export class GuardedBackends implements BackendSource {
     return this.cluster?.backends.select(key, now);
   }
 
-  refuses(src: Address, local: Address | undefined): boolean {
-    return this.guard.refuses(src, local, this.cluster);
+  refuses(src: Address, local: Address | undefined): Refusal | undefined {
+    return this.guard.refuses(src, local, this.cluster) ? 'Loop' : undefined;
   }
 }

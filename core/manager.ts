@@ -24,6 +24,17 @@ import { looksLikeProxyHeader } from './hostile.ts';
 import type { TableSeed } from './keyed-hash.ts';
 import { affinityKey } from './placement.ts';
 import { dgramHeader } from './proxy-protocol.ts';
+import {
+  DATAGRAM_IN,
+  DATAGRAM_OUT,
+  DROPS,
+  FLOW_CREATED,
+  FLOW_EVICTED,
+  FLOW_SHED,
+  FLOW_SHED_SOURCE_LIMIT,
+  REFUSED,
+  REFUSED_HEADER,
+} from './manager-outputs.ts';
 import { OutputQueue } from './output-queue.ts';
 import { Registry } from './registry.ts';
 import { SourceLimits } from './source-limits.ts';
@@ -42,42 +53,6 @@ export interface ManagerOptions {
   /** Whether the local address is part of the flow key: on a wildcard listener. */
   readonly keyedByLocal?: boolean;
 }
-
-/** Outputs that carry nothing of their own are made once: a flood of drops allocates nothing. */
-const DROPS: Readonly<Record<DropReason, Output>> = {
-  Truncated: { kind: 'Drop', reason: 'Truncated' },
-  NoBackend: { kind: 'Drop', reason: 'NoBackend' },
-  Invalid: { kind: 'Drop', reason: 'Invalid' },
-  Shed: { kind: 'Drop', reason: 'Shed' },
-  UnknownFlow: { kind: 'Drop', reason: 'UnknownFlow' },
-};
-const FLOW_CREATED: Output = { kind: 'Metric', event: { kind: 'FlowCreated' } };
-const FLOW_EVICTED: Output = { kind: 'Metric', event: { kind: 'FlowEvicted' } };
-const FLOW_SHED: Output = { kind: 'Metric', event: { kind: 'FlowShed' } };
-const LOOP_REFUSED: Output = { kind: 'Metric', event: { kind: 'LoopRefused' } };
-const HEADER_REFUSED: Output = { kind: 'Metric', event: { kind: 'HeaderRefused' } };
-const FLOW_SHED_SOURCE_LIMIT: Output = { kind: 'Metric', event: { kind: 'FlowShedSourceLimit' } };
-
-/** The metric of a forwarded datagram by its size, made once each: two objects fewer per datagram. */
-class SizeMetrics {
-  private readonly kind: 'DatagramIn' | 'DatagramOut';
-  private readonly bySize: (Output | undefined)[] = Array.from({ length: 2_048 });
-
-  constructor(kind: 'DatagramIn' | 'DatagramOut') {
-    this.kind = kind;
-  }
-
-  of(bytes: number): Output {
-    const known = this.bySize[bytes];
-    if (known !== undefined) return known;
-    const made: Output = { kind: 'Metric', event: { kind: this.kind, bytes } };
-    if (bytes < this.bySize.length) this.bySize[bytes] = made;
-    return made;
-  }
-}
-
-const DATAGRAM_IN = new SizeMetrics('DatagramIn');
-const DATAGRAM_OUT = new SizeMetrics('DatagramOut');
 
 export class UdpManager {
   /** Open to whole-state checks (verify.ts); nobody else reads or writes them. */
@@ -225,7 +200,8 @@ export class UdpManager {
     const hash = this.table.hashOf(src, local);
     const slot = this.table.find(hash, src, local);
     if (slot !== undefined) return this.onKnownClient(slot, payload, now);
-    if (backends.refuses?.(src, local) === true) return this.refuse(LOOP_REFUSED);
+    const refusal = backends.refuses?.(src, local, now);
+    if (refusal !== undefined) return this.refuse(REFUSED[refusal]);
     if (this.draining) return this.drop('Shed');
     if (this.sources.reached(this.config, src)) return this.shed(FLOW_SHED_SOURCE_LIMIT);
     if (this.table.count >= this.cap) return this.shed(FLOW_SHED);
@@ -243,7 +219,7 @@ export class UdpManager {
     const config = this.configs.get(this.table.configOf(slot));
     const firstOnly = config.sendProxyProtocol && !config.proxyProtocolEveryDatagram;
     if (firstOnly && config.rejectClientHeader && looksLikeProxyHeader(payload)) {
-      return this.refuse(HEADER_REFUSED);
+      return this.refuse(REFUSED_HEADER);
     }
     this.forward(slot, payload, now);
   }
@@ -371,9 +347,8 @@ export class UdpManager {
     this.outputs.push(DROPS[reason]);
   }
 
-  private refuse(metric: Output): void {
-    this.outputs.push(metric);
-    this.outputs.push(DROPS.Invalid);
+  private refuse(told: readonly Output[]): void {
+    for (const output of told) this.outputs.push(output);
   }
 
   private shed(metric: Output): void {

@@ -19,6 +19,7 @@ export interface ListenerCounters {
   flowsEvicted: number;
   flowsShed: number;
   flowsShedSourceLimit: number;
+  flowsRebound: number;
   upstreamOpenFailed: number;
   upstreamRefused: number;
   sendFailedLate: number;
@@ -32,6 +33,11 @@ export interface ListenerCounters {
   droppedWqFull: number;
   droppedSendError: number;
   droppedClosed: number;
+  droppedDenied: number;
+  droppedNewFlowRate: number;
+  droppedDatagramRate: number;
+  droppedAmplification: number;
+  droppedPortExhausted: number;
 }
 
 export interface MetricDescription {
@@ -55,6 +61,7 @@ export const CATALOGUE: Readonly<Record<keyof ListenerCounters, MetricDescriptio
   flowsEvicted: sozu('udp.flows.evicted', 'flows', 'closed, for whatever reason'),
   flowsShed: sozu('udp.flows.shed', 'flows', 'refused at the cap, or without an upstream socket'),
   flowsShedSourceLimit: ours('udp.flows.shed.source_limit', 'flows', 'refused by a source limit'),
+  flowsRebound: ours('udp.flows.rebound', 'flows', 'that went on with another backend'),
   upstreamOpenFailed: ours('udp.upstream.open_failed', 'events', 'upstream sockets not opened'),
   upstreamRefused: ours('udp.upstream.refused', 'events', 'refusals (ICMP) seen from backends'),
   sendFailedLate: ours('udp.send.failed_late', 'datagrams', 'lost after the kernel took them'),
@@ -80,6 +87,27 @@ export const CATALOGUE: Readonly<Record<keyof ListenerCounters, MetricDescriptio
     'datagrams',
     'waiting when their socket closed',
   ),
+  droppedDenied: ours('udp.datagrams.dropped.denied', 'datagrams', 'from a source kept out'),
+  droppedNewFlowRate: ours(
+    'udp.datagrams.dropped.new_flow_rate',
+    'datagrams',
+    'of sources that open flows too fast',
+  ),
+  droppedDatagramRate: ours(
+    'udp.datagrams.dropped.datagram_rate',
+    'datagrams',
+    'of sources or flows that send too fast',
+  ),
+  droppedAmplification: ours(
+    'udp.datagrams.dropped.amplification',
+    'datagrams',
+    'replies over what an unproven client may get',
+  ),
+  droppedPortExhausted: ours(
+    'udp.datagrams.dropped.port_exhausted',
+    'datagrams',
+    'for which no local port was left',
+  ),
 };
 
 export function newCounters(): ListenerCounters {
@@ -96,6 +124,7 @@ export function newCounters(): ListenerCounters {
     flowsEvicted: 0,
     flowsShed: 0,
     flowsShedSourceLimit: 0,
+    flowsRebound: 0,
     upstreamOpenFailed: 0,
     upstreamRefused: 0,
     sendFailedLate: 0,
@@ -109,6 +138,11 @@ export function newCounters(): ListenerCounters {
     droppedWqFull: 0,
     droppedSendError: 0,
     droppedClosed: 0,
+    droppedDenied: 0,
+    droppedNewFlowRate: 0,
+    droppedDatagramRate: 0,
+    droppedAmplification: 0,
+    droppedPortExhausted: 0,
   };
 }
 
@@ -133,7 +167,12 @@ export function droppedDatagrams(counters: ListenerCounters): number {
     counters.droppedUnknownFlow +
     counters.droppedWqFull +
     counters.droppedSendError +
-    counters.droppedClosed
+    counters.droppedClosed +
+    counters.droppedDenied +
+    counters.droppedNewFlowRate +
+    counters.droppedDatagramRate +
+    counters.droppedAmplification +
+    counters.droppedPortExhausted
   );
 }
 
@@ -171,6 +210,9 @@ function foldMetric(counters: ListenerCounters, event: MetricEvent): void {
     case 'FlowShedSourceLimit':
       counters.flowsShedSourceLimit += 1;
       break;
+    case 'FlowRebound':
+      counters.flowsRebound += 1;
+      break;
     default:
       assertNever(event);
   }
@@ -192,6 +234,21 @@ function foldDrop(counters: ListenerCounters, reason: DropReason): void {
       break;
     case 'UnknownFlow':
       counters.droppedUnknownFlow += 1;
+      break;
+    case 'Denied':
+      counters.droppedDenied += 1;
+      break;
+    case 'NewFlowRate':
+      counters.droppedNewFlowRate += 1;
+      break;
+    case 'DatagramRate':
+      counters.droppedDatagramRate += 1;
+      break;
+    case 'Amplification':
+      counters.droppedAmplification += 1;
+      break;
+    case 'PortExhausted':
+      counters.droppedPortExhausted += 1;
       break;
     default:
       assertNever(reason);

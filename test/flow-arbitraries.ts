@@ -1,6 +1,7 @@
 /** Small worlds on purpose: few clients, few instants, short timeouts, so that everything meets everything. */
 import * as fc from 'fast-check';
 import { ipv4, ipv6, type Address } from '../core/address.ts';
+import { AMPLIFICATION_OFF } from '../core/amplification.ts';
 import { flowId } from '../core/brand.ts';
 import type { CloseReason, ClusterConfig, ConfigEvent } from '../core/contract.ts';
 import { microseconds } from '../core/time.ts';
@@ -65,6 +66,13 @@ const clusters: fc.Arbitrary<ClusterConfig> = fc.record({
   maxFlowsPerSubnet: fc.constantFrom(0, 0, 1, 3),
   subnetPrefixIpv4: fc.constantFrom(24, 24, 0, 31, 32),
   subnetPrefixIpv6: fc.constantFrom(64, 64, 0, 127, 128),
+  responsesPerRequest: fc.constant(false),
+  requestsLinger: fc.constant(false),
+  lateReplyGrace: fc.constant(microseconds(0)),
+  forwardEmptyDatagrams: fc.constant(false),
+  datagramsPerSecond: fc.constant(0),
+  datagramsBurst: fc.constant(0),
+  amplification: fc.constant(AMPLIFICATION_OFF),
 });
 
 /** A cluster that leads somewhere and refuses nobody. */

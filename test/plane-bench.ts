@@ -6,7 +6,12 @@ import { expect } from 'vitest';
 import { formatAddress, parseAddress, type Address } from '../core/address.ts';
 import { present } from '../core/assert.ts';
 import { listenerId, listenerOf, serialOf, type ListenerId, type SocketId } from '../core/brand.ts';
-import type { ClusterSettings, Config, ListenerConfig } from '../core/config.ts';
+import {
+  CLUSTER_DEFAULTS,
+  type ClusterSettings,
+  type Config,
+  type ListenerConfig,
+} from '../core/config.ts';
 import { NO_CLUSTER, type Backend } from '../core/contract.ts';
 import { DataPlane } from '../core/data-plane.ts';
 import { initialDirectives, type Directive, type Report } from '../core/directives.ts';
@@ -266,7 +271,10 @@ export function listenerConfig(more: Partial<ListenerConfig> = {}): ListenerConf
 export function clusterSettings(more: Partial<ClusterSettings> = {}): ClusterSettings {
   return {
     ...NO_CLUSTER,
+    ...CLUSTER_DEFAULTS,
     cluster: 'c',
+    frontTimeout: undefined,
+    backTimeout: undefined,
     loadBalancing: 'ROUND_ROBIN',
     loadMetric: 'CONNECTIONS',
     allowBackendAsClient: false,

@@ -5,6 +5,7 @@ import {
   ipv4,
   LIMITS,
   listenerId,
+  CLUSTER_DEFAULTS,
   NO_CLUSTER,
   seconds,
   type Address,
@@ -70,6 +71,7 @@ function demoConfig(address: Address, backendPorts: readonly number[]): Config {
     clusters: [
       {
         ...NO_CLUSTER,
+        ...CLUSTER_DEFAULTS,
         cluster: 'demo',
         loadBalancing: 'ROUND_ROBIN',
         loadMetric: 'CONNECTIONS',

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { stringify } from 'smol-toml';
 import { expect, test } from 'vitest';
 import { formatAddress, ipv4, ipv6, type Address } from '../../core/address.ts';
-import type { Config } from '../../core/config.ts';
+import { CLUSTER_DEFAULTS, type Config } from '../../core/config.ts';
 import type { HealthSettings } from '../../core/health/settings.ts';
 import { seconds } from '../../core/time.ts';
 import { parseConfig } from './parse.ts';
@@ -98,7 +98,19 @@ function configs(): fc.Arbitrary<Config> {
     weight: fc.integer({ min: 0, max: 255 }),
     backup: fc.boolean(),
   });
+  const defaults = {
+    responsesPerRequest: fc.constant(CLUSTER_DEFAULTS.responsesPerRequest),
+    requestsLinger: fc.constant(CLUSTER_DEFAULTS.requestsLinger),
+    lateReplyGrace: fc.constant(CLUSTER_DEFAULTS.lateReplyGrace),
+    forwardEmptyDatagrams: fc.constant(CLUSTER_DEFAULTS.forwardEmptyDatagrams),
+    amplification: fc.constant(CLUSTER_DEFAULTS.amplification),
+    onBackendDown: fc.constant(CLUSTER_DEFAULTS.onBackendDown),
+    onBackendRemoved: fc.constant(CLUSTER_DEFAULTS.onBackendRemoved),
+    upstreamSources: fc.constant(CLUSTER_DEFAULTS.upstreamSources),
+    rates: fc.constant(CLUSTER_DEFAULTS.rates),
+  };
   const cluster = fc.record({
+    ...defaults,
     cluster: id,
     affinityWithPort: fc.boolean(),
     responses: u32,
@@ -196,8 +208,8 @@ function write(config: Config): string {
     listeners: config.listeners.map((one) => ({
       protocol: 'udp',
       address: formatAddress(one.address),
-      front_timeout: one.frontTimeout / 1_000_000,
-      back_timeout: one.backTimeout / 1_000_000,
+      front_timeout: (one.frontTimeout ?? 0) / 1_000_000,
+      back_timeout: (one.backTimeout ?? 0) / 1_000_000,
       max_rx_datagram_size: one.maxRxDatagramSize,
       max_flows: one.maxFlows,
     })),

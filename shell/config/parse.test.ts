@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { ipv4, parseAddress } from '../../core/address.ts';
 import { LISTENERS_MAX } from '../../core/brand.ts';
+import { CLUSTER_DEFAULTS } from '../../core/config.ts';
 import { seconds } from '../../core/time.ts';
 import { parseConfig } from './parse.ts';
 import type { Problem } from './problem.ts';
@@ -28,6 +29,7 @@ test('the Sōzu file of spec §7.1 loads unchanged, without an error', () => {
     ],
     clusters: [
       {
+        ...CLUSTER_DEFAULTS,
         cluster: 'dns',
         affinityWithPort: false,
         responses: 1,

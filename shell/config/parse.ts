@@ -5,6 +5,7 @@
 import { parse as parseToml, TomlError } from 'smol-toml';
 import { formatAddress, unmap } from '../../core/address.ts';
 import {
+  CLUSTER_DEFAULTS,
   clampMaxRx,
   effectiveMaxFlows,
   type ClusterSettings,
@@ -158,6 +159,7 @@ function toConfig(draft: Draft, global: GlobalTable, environment: Environment): 
 function toCluster({ id, table }: ClusterDraft): ClusterSettings {
   const { udp } = table;
   return {
+    ...CLUSTER_DEFAULTS,
     cluster: id,
     affinityWithPort: udp.affinity_key === 'SOURCE_IP_PORT',
     responses: udp.responses,

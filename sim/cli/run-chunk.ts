@@ -166,6 +166,11 @@ class Tally implements Trace {
     Invalid: 0,
     Shed: 0,
     UnknownFlow: 0,
+    Denied: 0,
+    NewFlowRate: 0,
+    DatagramRate: 0,
+    Amplification: 0,
+    PortExhausted: 0,
   };
   readonly closes: Record<CloseReason, number> = {
     Idle: 0,
@@ -173,6 +178,8 @@ class Tally implements Trace {
     RequestsReached: 0,
     Drain: 0,
     Aborted: 0,
+    BackendLost: 0,
+    Killed: 0,
   };
   private readonly next: Trace | undefined;
 

@@ -1,11 +1,12 @@
 /** From a drawn cluster to the core's configuration. */
-import type { ClusterConfig } from '../../core/contract.ts';
+import { NO_CLUSTER, type ClusterConfig } from '../../core/contract.ts';
 import { milliseconds } from '../../core/time.ts';
 import type { DrawnCluster } from './actions.ts';
 
 /** `prefix` spells the cluster's name, which must not matter. */
 export function toClusterConfig(drawn: DrawnCluster, prefix: string): ClusterConfig {
   return {
+    ...NO_CLUSTER,
     cluster: drawn.cluster < 0 ? '' : `${prefix}cluster-${drawn.cluster}`,
     affinityWithPort: drawn.affinityWithPort,
     responses: drawn.responses,

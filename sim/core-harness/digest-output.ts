@@ -30,6 +30,14 @@ const WORDS = [
   'Aborted',
   'HeaderRefused',
   'LoopRefused',
+  'FlowRebound',
+  'Denied',
+  'NewFlowRate',
+  'DatagramRate',
+  'Amplification',
+  'PortExhausted',
+  'BackendLost',
+  'Killed',
 ] as const;
 
 const NUMBERS = new Map<string, number>(WORDS.map((word, index) => [word, index + 1]));

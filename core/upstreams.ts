@@ -1,0 +1,86 @@
+/**
+ * The upstream sockets of a data plane: which one each live flow has, whom it serves and where it leads. Every open and
+ * every close of one passes here, so that loads, evidence and queues are told of it.
+ */
+import { present } from './assert.ts';
+import { knownSocket, socketId, type FlowId, type SocketId } from './brand.ts';
+import type { Cluster, Clusters } from './clusters.ts';
+import type { Backend } from './contract.ts';
+import type { Egress } from './egress.ts';
+import type { Evidence, Target } from './evidence.ts';
+import type { OutputQueue } from './output-queue.ts';
+import type { PlaneOutput } from './plane-contract.ts';
+import type { Listener } from './plane-listener.ts';
+import { Registry } from './registry.ts';
+import { UpstreamTable } from './upstream-table.ts';
+
+/** Who must hear of sockets that open and close. */
+export interface UpstreamsOptions {
+  readonly outputs: OutputQueue<PlaneOutput>;
+  readonly clusters: Clusters;
+  readonly egress: Egress;
+  readonly evidence: Evidence;
+}
+
+export class Upstreams {
+  private readonly outputs: OutputQueue<PlaneOutput>;
+  private readonly clusters: Clusters;
+  private readonly egress: Egress;
+  private readonly evidence: Evidence;
+  private readonly table = new UpstreamTable(0);
+  private readonly backends = new Registry<Backend>();
+  private serial = 0;
+
+  constructor({ outputs, clusters, egress, evidence }: UpstreamsOptions) {
+    this.outputs = outputs;
+    this.clusters = clusters;
+    this.egress = egress;
+    this.evidence = evidence;
+  }
+
+  /** Open sockets: one for each live flow. */
+  get count(): number {
+    return this.table.count;
+  }
+
+  /** Room for this many sockets. */
+  grow(capacity: number): void {
+    this.table.grow(capacity);
+  }
+
+  /** The slot of the flow that a socket serves; undefined once it has closed. */
+  slotOf(socket: SocketId): number | undefined {
+    return this.table.slotOf(socket);
+  }
+
+  /** The socket of a live flow. */
+  socketOf(listener: Listener, flow: FlowId): SocketId {
+    return knownSocket(present(listener.sockets[flow], 'a live flow has a socket'));
+  }
+
+  /** Where an open socket leads. */
+  targetOf(socket: SocketId): Target {
+    const { cluster, backend: number } = this.table.ownersOf(socket);
+    return { cluster: this.clusters.at(cluster), backend: this.backends.get(number), number };
+  }
+
+  open(listener: Listener, cluster: Cluster, flow: FlowId, backend: Backend): void {
+    this.serial += 1;
+    const socket = socketId(this.serial, listener.id);
+    listener.sockets[flow] = socket;
+    this.table.add(socket, flow, cluster.number, this.backends.acquire(backend));
+    cluster.backends.flowOpened(backend);
+    this.outputs.push({ kind: 'OpenUpstream', socket, backend: backend.address });
+  }
+
+  close(listener: Listener, flow: FlowId): void {
+    const socket = this.socketOf(listener, flow);
+    const { cluster, backend, number } = this.targetOf(socket);
+    cluster.backends.flowClosed(backend);
+    this.backends.release(number);
+    if (this.backends.find(backend) === undefined) this.evidence.forget(backend);
+    this.table.remove(socket);
+    this.egress.upstreamClosed(listener, socket);
+    this.outputs.push({ kind: 'CloseUpstream', socket });
+  }
+}
