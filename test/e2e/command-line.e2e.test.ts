@@ -186,7 +186,7 @@ test.skipIf(!existsSync('/dev/full'))('run starts though its warnings cannot be 
   const listen = `127.0.0.1:${await freePort()}`;
   const file = temporaryFile('warned.toml', `worker_count = 2\n${toml({ listen, backends: [] })}`);
   const run = `exec "${process.execPath}" "${MAIN}" run --config "${file}" 2>/dev/full`;
-  const proxy = new ProxyProcess(new Child('sh', ['-c', run]));
+  const proxy = new ProxyProcess(new Child('sh', ['-c', run]), file);
   await proxy.logged('started');
   expect(await proxy.softStop()).toEqual({ code: 0, flowsClosed: 0 });
 });

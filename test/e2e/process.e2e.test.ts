@@ -69,6 +69,7 @@ test('npm start -- --config FILE runs the file, and SIGTERM to npm ends it with 
   const root = fileURLToPath(new URL('../..', import.meta.url));
   const npm = new ProxyProcess(
     new Child('npm', ['--prefix', root, 'start', '--', '--config', file]),
+    file,
   );
   const { pid } = await npm.logged('started');
   let ended = false;

@@ -15,10 +15,13 @@ export type LogLine = Readonly<Record<string, unknown>>;
 
 export class ProxyProcess {
   readonly child: Child;
+  /** Its configuration. */
+  readonly file: string;
   readonly logs: Mailbox<LogLine> = new Mailbox('the proxy’s log');
 
-  constructor(child: Child) {
+  constructor(child: Child, file: string) {
     this.child = child;
+    this.file = file;
     child.stdout.each((line) => {
       const parsed = parseJson(line);
       if (typeof parsed === 'object' && parsed !== null) this.logs.push({ ...parsed });
@@ -65,10 +68,22 @@ export async function startProxy(
   content: string,
   command: readonly string[] = [MAIN, 'run', '--config'],
 ): Promise<ProxyProcess> {
-  const args = [...command, temporaryFile('proxy.toml', content)];
-  const proxy = new ProxyProcess(new Child(process.execPath, args));
+  const file = temporaryFile('proxy.toml', content);
+  const proxy = new ProxyProcess(new Child(process.execPath, [...command, file]), file);
   await proxy.logged('started');
   return proxy;
+}
+
+/** Writes a new configuration, asks for it by SIGHUP, and awaits that the proxy has it. */
+export async function rewriteConfig(proxy: ProxyProcess, content: string): Promise<void> {
+  const isReload = ({ msg }: LogLine): boolean => msg === 'reloaded';
+  const before = proxy.logs.all.filter(isReload).length;
+  writeFileSync(proxy.file, content);
+  proxy.signal('SIGHUP');
+  await proxy.logs.first(
+    (line) => isReload(line) && proxy.logs.all.filter(isReload).indexOf(line) === before,
+    'a reload',
+  );
 }
 
 type Keys = Readonly<Record<string, string | number | boolean>>;

@@ -18,21 +18,29 @@ const core = inCoreFigures({
   ],
 });
 
-function pairedRun(flows: number, window: number, ratio: number) {
+function pairedRun(flows: number, window: number, ratio: number, part = 'dgram') {
   const measured = { nanoseconds: [1], spread, tripsPerSecond: 1, trips: 1, lost: 0 };
-  return pairedFigures({
-    load: { flows, window, bytes: 64 },
-    sliceMs: 500,
-    peers: 'C',
-    series: [
-      { ...measured, name: 'yardstick', ratio: 1, pairedRatio: spread },
-      { ...measured, name: 'sozu-udp', ratio, pairedRatio: spread },
-    ],
-  });
+  const names =
+    part === 'dgram' ? ['yardstick', 'sozu-udp'] : ['earlier', 'sozu-udp', 'with limits'];
+  return pairedFigures(
+    {
+      load: { flows, window, bytes: 64 },
+      sliceMs: 500,
+      peers: 'C',
+      series: names.map((name, at) => {
+        return { ...measured, name, ratio: at === 0 ? 1 : ratio, pairedRatio: spread };
+      }),
+    },
+    part,
+  );
 }
 
 test('every bar has a figure that the bench measures, so no misspelt name goes unchecked', () => {
-  const figures = [...pairedRun(16, 16, 1), ...pairedRun(1_000, 1, 1), ...core];
+  const paired = ['dgram', 'cost'].flatMap((part) => [
+    ...pairedRun(16, 16, 1, part),
+    ...pairedRun(1_000, 1, 1, part),
+  ]);
+  const figures = [...paired, ...core];
   expect(compareWithBars(figures, BARS).map(({ bar }) => bar)).toEqual(BARS);
 });
 

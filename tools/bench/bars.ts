@@ -19,6 +19,10 @@ export interface Bar {
 export const BARS: readonly Bar[] = [
   { figure: 'dgram, 16 x 16, sozu-udp over yardstick', atMost: 1.15, unit: '' },
   { figure: 'dgram, 1000 x 1, sozu-udp over yardstick', atMost: 1.15, unit: '' },
+  { figure: 'cost, 16 x 16, sozu-udp over earlier', atMost: 1.05, unit: '' },
+  { figure: 'cost, 1000 x 1, sozu-udp over earlier', atMost: 1.05, unit: '' },
+  { figure: 'cost, 16 x 16, with limits over earlier', atMost: 1.1, unit: '' },
+  { figure: 'cost, 1000 x 1, with limits over earlier', atMost: 1.1, unit: '' },
   { figure: 'core, 100,000 flows above 100', atMost: 400, unit: 'ns' },
   { figure: 'core, 100 of 100,000 flows above 100', atMost: 30, unit: 'ns' },
   { figure: 'core, flow table', atMost: 256, unit: 'bytes a flow' },
@@ -41,10 +45,11 @@ export function compareWithBars(figures: readonly Figure[], bars: readonly Bar[]
   });
 }
 
-/** Medians of slices over the median of the yardstick's slices. */
-export function pairedFigures({ load, series }: PairedResult): Figure[] {
+/** Medians of slices over the median of the first contender's slices. */
+export function pairedFigures({ load, series }: PairedResult, part: string): Figure[] {
+  const base = series[0]?.name ?? '';
   return series.slice(1).map(({ name, ratio }) => ({
-    name: `dgram, ${load.flows} x ${load.window}, ${name} over yardstick`,
+    name: `${part}, ${load.flows} x ${load.window}, ${name} over ${base}`,
     value: ratio,
   }));
 }

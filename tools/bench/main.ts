@@ -4,6 +4,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { arch, cpus, release } from 'node:os';
+import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Argument } from 'commander';
 import {
   BARS,
@@ -13,7 +14,7 @@ import {
   type Figure,
   type Verdict,
 } from './bars.ts';
-import { CONTROL, PRODUCT, YARDSTICK } from './contenders.ts';
+import { CONTROL, LIMITED, PRODUCT, productOf, YARDSTICK, type Contender } from './contenders.ts';
 import { measureInCore, type InCoreResult } from './in-core.ts';
 import { measurePaired, type PairedResult } from './paired.ts';
 import { preparePeers, type Load } from './peers.ts';
@@ -25,12 +26,14 @@ interface Options {
   readonly slices: number;
   readonly json?: string;
   readonly check?: boolean;
+  readonly against?: string;
 }
 
 const LOADS: readonly Load[] = [
   { flows: 16, window: 16, bytes: 64 },
   { flows: 1_000, window: 1, bytes: 64 },
 ];
+const DGRAM_CONTENDERS: readonly Contender[] = [YARDSTICK, PRODUCT, CONTROL];
 const SLICE_MS = 500;
 const WARM_UP_MS = 2_000;
 
@@ -47,10 +50,11 @@ await new Command('npm run bench --')
   )
   .addArgument(
     new Argument('[part]', 'what to measure')
-      .choices(['dgram', 'core', 'sim', 'all'])
+      .choices(['dgram', 'cost', 'core', 'sim', 'all'])
       .default('all'),
   )
   .option('--slices <n>', 'slices of half a second that each program gets', parseSlices, 24)
+  .option('--against <folder>', 'for cost: the built checkout of an earlier commit')
   .option('--json <file>', 'write every sample to a file')
   .option('--check', 'exit with 1 when a bar of tools/bench/bars.ts is missed')
   .addHelpText('after', examples())
@@ -67,25 +71,39 @@ function examples(): string {
 Examples:
   npm run bench                                  everything, some three minutes
   npm run bench -- dgram --slices 48             only the paired run, twice as long
+  npm run bench -- cost --against ../earlier     what was built since costs a datagram, limits off and on
   npm run bench -- all --check --json out.json   for a record: compare, and keep the samples`;
 }
 
 async function run(part: string, options: Options): Promise<void> {
-  const dgram = part === 'dgram' || part === 'all' ? await runPaired(options.slices) : [];
-  const core = part === 'core' || part === 'all' ? runInCore() : undefined;
-  const sim = part === 'sim' || part === 'all' ? runSimulator(options.slices) : [];
+  const asksFor = (name: string): boolean => part === name || (part === 'all' && name !== 'cost');
+  const dgram = asksFor('dgram') ? await runPaired(DGRAM_CONTENDERS, options.slices) : [];
+  const cost = asksFor('cost') ? await runPaired(costContenders(options), options.slices) : [];
+  const core = asksFor('core') ? runInCore() : undefined;
+  const sim = asksFor('sim') ? runSimulator(options.slices) : [];
   const figures = [
-    ...dgram.flatMap(pairedFigures),
+    ...dgram.flatMap((result) => pairedFigures(result, 'dgram')),
+    ...cost.flatMap((result) => pairedFigures(result, 'cost')),
     ...(core === undefined ? [] : inCoreFigures(core)),
   ];
   const verdicts = compareWithBars(figures, BARS);
   if (verdicts.length > 0) print(['', ...verdictReport(verdicts)]);
   if (options.json !== undefined)
-    writeRecord(options.json, { dgram, core, sim, figures, verdicts });
+    writeRecord(options.json, { dgram, cost, core, sim, figures, verdicts });
   if (options.check === true && verdicts.some(({ met }) => !met)) process.exitCode = 1;
 }
 
-async function runPaired(slices: number): Promise<PairedResult[]> {
+/** The earlier build against today's, without and with limits; and against itself. */
+function costContenders({ against }: Options): Contender[] {
+  if (against === undefined) throw new Error('cost needs --against FOLDER: a built checkout');
+  const root = resolve(against);
+  return [productOf('earlier', root), PRODUCT, LIMITED, productOf('control', root)];
+}
+
+async function runPaired(
+  contenders: readonly Contender[],
+  slices: number,
+): Promise<PairedResult[]> {
   const peers = preparePeers(note);
   const places = placement();
   if (places.proxy === undefined)
@@ -93,7 +111,7 @@ async function runPaired(slices: number): Promise<PairedResult[]> {
   const results: PairedResult[] = [];
   for (const load of LOADS) {
     const prefix = `${load.flows} x ${load.window}: `;
-    const result = await measurePaired([YARDSTICK, PRODUCT, CONTROL], load, {
+    const result = await measurePaired(contenders, load, {
       slices,
       sliceMs: SLICE_MS,
       warmUpMs: WARM_UP_MS,
@@ -135,6 +153,7 @@ function runSimulator(slices: number): SimulatorFigure[] {
 
 interface Measured {
   readonly dgram: readonly PairedResult[];
+  readonly cost: readonly PairedResult[];
   readonly core: InCoreResult | undefined;
   readonly sim: readonly SimulatorFigure[];
   readonly figures: readonly Figure[];

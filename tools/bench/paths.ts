@@ -7,10 +7,10 @@ import { dirname, join } from 'node:path';
 
 export const ROOT: string = findRoot(import.meta.dirname);
 
-/** Path of a compiled file; throws when the checkout was not built. */
-export function built(file: string): string {
-  const path = join(ROOT, 'dist', file);
-  if (!existsSync(path)) throw new Error(`${path} is missing: run npm run build`);
+/** Path of a compiled file, of this checkout unless `root` names another; throws when that was not built. */
+export function built(file: string, root: string = ROOT): string {
+  const path = join(root, 'dist', file);
+  if (!existsSync(path)) throw new Error(`${path} is missing: run npm run build in ${root}`);
   return path;
 }
 
