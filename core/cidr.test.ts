@@ -97,6 +97,17 @@ describe('lists of allowed and denied blocks', () => {
     expect(verdicts(access, '10.0.0.1', '::1')).toEqual([false, false]);
   });
 
+  test('a list knows the blocks it was made from, in which list they stood', () => {
+    const access = list(['10.0.0.0/8', '::/0'], ['10.1.0.0/16']);
+    const isOf = (allow: string[], deny: string[]): boolean =>
+      access.isOf(allow.map(cidr), deny.map(cidr));
+    expect(isOf(['10.0.0.0/8', '::/0'], ['10.1.0.0/16'])).toBe(true);
+    expect(isOf(['10.0.0.0/8'], ['10.1.0.0/16'])).toBe(false);
+    expect(isOf(['10.0.0.0/8', '::/0'], ['10.1.0.0/17'])).toBe(false);
+    expect(isOf(['10.0.0.0/8', '::/0'], ['10.2.0.0/16'])).toBe(false);
+    expect(isOf(['10.1.0.0/16'], ['10.0.0.0/8', '::/0'])).toBe(false);
+  });
+
   test('blocks that end together, touch, or end with the address space', () => {
     const access = list(
       ['255.0.0.0/8', '255.255.255.255'],

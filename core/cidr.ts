@@ -13,6 +13,7 @@ import {
   isMapped,
   parseIp,
   prefixMask,
+  sameAddress,
   unmap,
   type Address,
 } from './address.ts';
@@ -67,8 +68,10 @@ export interface AccessRule {
 /** Blocks of one list at most: 0.4 MiB when all are IPv6. */
 export const ACCESS_RULES_MAX = 10_000;
 
-/** Built when the configuration changes, read for each new flow. */
+/** Built when the configuration changes, read for each client datagram: an operator's no ends a live flow too. */
 export class AccessList {
+  private readonly allow: readonly Cidr[];
+  private readonly deny: readonly Cidr[];
   private readonly whenUnlisted: boolean;
   private readonly v4: RangeTable;
   private readonly v6: RangeTable;
@@ -76,6 +79,8 @@ export class AccessList {
   /** Without allowed blocks everybody is allowed who is not denied; with some, nobody else is. */
   constructor(allow: readonly Cidr[], deny: readonly Cidr[]) {
     assert(allow.length + deny.length <= ACCESS_RULES_MAX, 'there is a bound on access rules');
+    this.allow = allow;
+    this.deny = deny;
     this.whenUnlisted = allow.length === 0;
     // Deny last: the later of two rules with one block decides.
     const rules = [
@@ -84,6 +89,11 @@ export class AccessList {
     ];
     this.v4 = new RangeTable(rules.filter(({ cidr }) => cidr.base.family === 4));
     this.v6 = new RangeTable(rules.filter(({ cidr }) => cidr.base.family === 6));
+  }
+
+  /** Whether it was made from these blocks. */
+  isOf(allow: readonly Cidr[], deny: readonly Cidr[]): boolean {
+    return sameBlocks(allow, this.allow) && sameBlocks(deny, this.deny);
   }
 
   /** Whether a client may come in. Its address is unmapped. */
@@ -160,6 +170,15 @@ class RangeTable {
     if (starts[at + 2] !== c >>> 0) return (starts[at + 2] ?? 0) > c >>> 0;
     return (starts[at + 3] ?? 0) > d >>> 0;
   }
+}
+
+function sameBlocks(some: readonly Cidr[], others: readonly Cidr[]): boolean {
+  if (some === others) return true;
+  if (some.length !== others.length) return false;
+  return some.every(({ base, bits }, index) => {
+    const other = others[index];
+    return other !== undefined && bits === other.bits && sameAddress(base, other.base);
+  });
 }
 
 type Words = readonly [number, number, number, number];

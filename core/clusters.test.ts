@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { backendsOf, clusterSettings, listenerConfig } from '../test/plane-bench.ts';
+import { parseAddress } from './address.ts';
 import { Clusters } from './clusters.ts';
+import { NO_SOURCE_RATES } from './config.ts';
 import { NO_CLUSTER } from './contract.ts';
 import { PLACEMENT_SEED } from './hash.ts';
 import { createRandom } from './random.ts';
@@ -38,6 +40,18 @@ test('a cluster keeps its number when its settings change', () => {
   expect(clusters.of(listenerConfig({ cluster: 'one' }))).toBe(clusters.at(0));
 });
 
+test('what a source has spent survives new settings with the same rates, and no cluster spends for another', () => {
+  const clusters = newClusters();
+  const rates = { ...NO_SOURCE_RATES, newFlowsPerSecond: 1, newFlowsBurst: 1 };
+  const source = parseAddress('192.0.2.1:1')!;
+  for (const cluster of ['one', 'two']) clusters.set(clusterSettings({ cluster, rates }));
+  const refuses = (number: number): unknown => clusters.at(number).policer.refuses(source, now);
+  expect([refuses(0), refuses(1)]).toEqual([undefined, undefined]);
+  clusters.set(clusterSettings({ cluster: 'one', rates: { ...rates }, backends: backendsOf(7) }));
+  clusters.set(clusterSettings({ cluster: 'two', rates: { ...rates, newFlowsBurst: 2 } }));
+  expect([refuses(0), refuses(1)]).toEqual(['NewFlowRate', undefined]);
+});
+
 test('datagrams are counted for as long as one cluster compares backends by them', () => {
   const clusters = newClusters();
   clusters.set(clusterSettings({ cluster: 'one', loadMetric: 'REQUESTS' }));
@@ -48,5 +62,5 @@ test('datagrams are counted for as long as one cluster compares backends by them
 });
 
 function newClusters(): Clusters {
-  return new Clusters(PLACEMENT_SEED, createRandom({ high: 3, low: 4 }));
+  return new Clusters(PLACEMENT_SEED, createRandom({ high: 3, low: 4 }), { first: 1, second: 2 });
 }

@@ -1,17 +1,20 @@
-/** The clusters of a data plane: their settings, and the backends that new flows are given. */
+/** The clusters of a data plane: their settings, whom they let in, and the backends that new flows are given. */
 import { present } from './assert.ts';
 import { BackendSet } from './balancing/backend-set.ts';
 import { CLUSTER_DEFAULTS, type ClusterSettings, type ListenerConfig } from './config.ts';
 import { NO_CLUSTER, type ClusterConfig } from './contract.ts';
 import type { Directive } from './directives.ts';
 import type { Hash64 } from './hash.ts';
+import type { TableSeed } from './keyed-hash.ts';
 import type { Random } from './random.ts';
+import { SourcePolicer } from './source-policer.ts';
 
 export interface Cluster {
   /** Its place in the order of arrival; never another cluster's. */
   readonly number: number;
   readonly settings: ClusterSettings;
   readonly backends: BackendSet;
+  readonly policer: SourcePolicer;
 }
 
 /** Of a listener that leads to no cluster that is known. */
@@ -23,19 +26,21 @@ const NOWHERE: ClusterConfig & Pick<ClusterSettings, 'rates'> = {
 export class Clusters {
   private readonly placementSeed: Hash64;
   private readonly random: Random;
+  private readonly tableSeed: TableSeed;
   private readonly list: Cluster[] = [];
   private readonly byName = new Map<string, Cluster>();
   private counting = false;
   private answering = false;
 
-  constructor(placementSeed: Hash64, random: Random) {
+  constructor(placementSeed: Hash64, random: Random, tableSeed: TableSeed) {
     this.placementSeed = placementSeed;
     this.random = random;
+    this.tableSeed = tableSeed;
   }
 
   /**
    * A new cluster, or new settings for the one of this name; its policy starts afresh, its backends keep their load and
-   * their health.
+   * their health, and sources what they have spent of rates that stay.
    */
   set(settings: ClusterSettings): void {
     const { loadBalancing, loadMetric, backends } = settings;
@@ -45,11 +50,13 @@ export class Clusters {
       const { placementSeed, random } = this;
       const policy = { loadBalancing, loadMetric, random, placementSeed };
       const set = new BackendSet({ ...policy, backends, failOpen });
-      this.place({ number: this.list.length, settings, backends: set });
+      const policer = new SourcePolicer(settings, this.tableSeed);
+      this.place({ number: this.list.length, settings, backends: set, policer });
     } else {
       known.backends.setFailOpen(failOpen);
       known.backends.setPolicy(loadBalancing, loadMetric);
       known.backends.setBackends(backends);
+      known.policer.configure(settings);
       this.place({ ...known, settings });
     }
     this.counting = this.list.some((cluster) => cluster.settings.loadMetric === 'REQUESTS');

@@ -53,7 +53,8 @@ export class DataPlane {
     this.options = options;
     this.loops = new LoopGuard(options.hosts ?? [], options.tableSeed);
     this.lent = new GuardedBackends(this.loops);
-    this.clusters = new Clusters(options.placementSeed, createRandom(options.randomSeed));
+    const random = createRandom(options.randomSeed);
+    this.clusters = new Clusters(options.placementSeed, random, options.tableSeed);
     const { outputs, clusters, egress, evidence } = this;
     this.upstreams = new Upstreams({ outputs, clusters, egress, evidence });
   }

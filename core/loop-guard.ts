@@ -43,10 +43,12 @@ export class LoopGuard {
   }
 }
 
-/** What a data plane lends its flow machines: the backends of a cluster behind the guard. One object for all datagrams. */
+/** What a data plane lends its flow machines: the backends of a cluster behind its guards. One object for all datagrams. */
 export class GuardedBackends implements BackendSource {
   /** Of the listener whose datagram is under way. */
   cluster: Cluster | undefined;
+  /** Why nobody may open a flow at present: the machine has no socket for it. */
+  hold: Refusal | undefined;
   private readonly guard: LoopGuard;
 
   constructor(guard: LoopGuard) {
@@ -57,7 +59,13 @@ export class GuardedBackends implements BackendSource {
     return this.cluster?.backends.select(key, now);
   }
 
-  refuses(src: Address, local: Address | undefined): Refusal | undefined {
-    return this.guard.refuses(src, local, this.cluster) ? 'Loop' : undefined;
+  denies(src: Address): boolean {
+    return this.cluster?.policer.denies(src) === true;
+  }
+
+  /** Rates last: who cannot be served for another reason has spent nothing. */
+  refuses(src: Address, local: Address | undefined, now: Instant): Refusal | undefined {
+    if (this.guard.refuses(src, local, this.cluster)) return 'Loop';
+    return this.hold ?? this.cluster?.policer.refuses(src, now);
   }
 }

@@ -61,6 +61,30 @@ describe('token buckets of a sketch', () => {
     expect(fast.take(KEY, 1, 1, after(START, microseconds(1)))).toBe(false);
   });
 
+  test('a look spends nothing and sees what a take would get', () => {
+    const sketch = create({ rate: 1, burst: 2 });
+    const has = (tokens: number): boolean => sketch.has(KEY, 1, tokens, START);
+    expect([has(2), has(2), has(3)]).toEqual([true, true, false]);
+    expect(sketch.take(KEY, 1, 1, START)).toBe(true);
+    expect([has(1), has(2)]).toEqual([true, false]);
+  });
+
+  test('it knows its own options, each of them', () => {
+    const options = { rate: 1, burst: 2, columns: 4, seed: { first: 3, second: 4 } };
+    const sketch = new TokenSketch(options);
+    const others = [
+      { rate: 2 },
+      { burst: 3 },
+      { columns: 8 },
+      { seed: { first: 9, second: 4 } },
+      { seed: { first: 3, second: 9 } },
+    ];
+    expect(sketch.isOf({ ...options, seed: { first: 3, second: 4 } })).toBe(true);
+    expect(others.map((other) => sketch.isOf({ ...options, ...other }))).toEqual(
+      others.map(() => false),
+    );
+  });
+
   test('memory is laid out once and stays, whatever the number of keys', () => {
     const sketch = create({ columns: 16 });
     const { byteLength } = sketch;

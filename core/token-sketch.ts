@@ -48,6 +48,7 @@ export interface TokenSketchOptions {
 }
 
 export class TokenSketch {
+  private readonly options: TokenSketchOptions;
   private readonly rate: number;
   /** The most that a bucket holds, in the sketch's unit. */
   private readonly capacity: number;
@@ -58,12 +59,14 @@ export class TokenSketch {
   private readonly places = new Int32Array(ROWS);
   private latest: Instant = instant(0);
 
-  constructor({ rate, burst, columns, seed }: TokenSketchOptions) {
+  constructor(options: TokenSketchOptions) {
+    const { rate, burst, columns, seed } = options;
     assert(isCount(rate) && isCount(burst), 'rate and burst are whole and exact in a double');
     assert(
       columns >= 1 && columns <= COLUMNS_MAX && (columns & (columns - 1)) === 0,
       'columns are a power of two that half a hash can address',
     );
+    this.options = options;
     this.rate = rate;
     this.capacity = burst * TOKEN;
     this.mask = columns - 1;
@@ -76,21 +79,27 @@ export class TokenSketch {
     return this.cells.byteLength;
   }
 
+  /** Whether it was made with these options. */
+  isOf({ rate, burst, columns, seed }: TokenSketchOptions): boolean {
+    const own = this.options;
+    const sameBucket = rate === own.rate && burst === own.burst;
+    const sameSeed = seed.first === own.seed.first && seed.second === own.seed.second;
+    return sameBucket && sameSeed && columns === own.columns;
+  }
+
   /**
-   * Whether the key in the first `count` of `words` has `tokens` left (a whole number, 0 or more); then they are spent. `now`
-   * never goes back.
+   * Whether the key in the first `count` of `words` has `tokens` left (a whole number, 0 or more). Nothing is spent. `now`
+   * never goes back, here and below.
    */
+  has(words: Int32Array, count: number, tokens: number, now: Instant): boolean {
+    return this.usedBy(words, count, now) + tokens * TOKEN <= this.capacity;
+  }
+
+  /** The same; and if they are there, they are spent. */
   take(words: Int32Array, count: number, tokens: number, now: Instant): boolean {
-    assert(now >= this.latest, 'time does not go back');
-    this.latest = now;
-    this.locate(words, count);
-    const { cells, places } = this;
-    let least = this.capacity;
-    for (let row = 0; row < ROWS; row += 1) {
-      least = Math.min(least, this.usedAt(places[row] ?? 0, now));
-    }
-    const after = least + tokens * TOKEN;
+    const after = this.usedBy(words, count, now) + tokens * TOKEN;
     if (after > this.capacity) return false;
+    const { cells, places } = this;
     for (let row = 0; row < ROWS; row += 1) {
       const at = places[row] ?? 0;
       if (this.usedAt(at, now) >= after) continue;
@@ -98,6 +107,18 @@ export class TokenSketch {
       cells[at + WRITTEN] = now;
     }
     return true;
+  }
+
+  /** What the fullest of a key's buckets says was used. Leaves `places` at its cells. */
+  private usedBy(words: Int32Array, count: number, now: Instant): number {
+    assert(now >= this.latest, 'time does not go back');
+    this.latest = now;
+    this.locate(words, count);
+    let least = this.capacity;
+    for (let row = 0; row < ROWS; row += 1) {
+      least = Math.min(least, this.usedAt(this.places[row] ?? 0, now));
+    }
+    return least;
   }
 
   /** What was used of a cell and has not leaked away by now. Exact: a product that is rounded exceeds all that can be used. */
