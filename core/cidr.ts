@@ -27,28 +27,28 @@ export interface Cidr {
 }
 
 export type ParsedCidr =
-  { readonly ok: true; readonly cidr: Cidr } | { readonly ok: false; readonly problem: string };
+  | { readonly ok: true; readonly cidr: Cidr }
+  | { readonly ok: false; readonly problem: string; readonly fix: string };
 
-/** `10.0.0.0/8`, `2001:db8::/32`, or an address alone for a block of one. The problem is a sentence for an operator. */
+/** `10.0.0.0/8`, `2001:db8::/32`, or an address alone for a block of one. Problem and fix are for an operator. */
 export function parseCidr(text: string): ParsedCidr {
   const slash = text.indexOf('/');
   const literal = slash < 0 ? text : text.slice(0, slash);
   const written = parseIp(literal, 0);
   if (written === undefined) {
-    return refused(`"${literal}" is not an IP address: write a block such as 10.0.0.0/8`);
+    return refused(`"${literal}" is not an IP address`, 'write a block such as 10.0.0.0/8');
   }
-  if (written.scope !== 0) return refused('a block has no zone: write it without %');
+  if (written.scope !== 0) return refused('a block has no zone', 'write it without %');
   const width = widthOf(written);
   const bits = slash < 0 ? width : parseBits(text.slice(slash + 1), width);
   if (bits === undefined) {
-    return refused(`"${text.slice(slash + 1)}" is not a prefix length: write 0 to ${width}`);
+    return refused(`"${text.slice(slash + 1)}" is not a prefix length`, `write 0 to ${width}`);
   }
   const base = masked(written, bits);
   if (formatIp(base) !== formatIp(written)) {
     const meant = `${formatIp(base)}/${bits}`;
-    return refused(
-      `bits are set behind the prefix: write ${meant}, or the address without a length`,
-    );
+    const fix = `write ${meant}, or the address without a length`;
+    return refused('bits are set behind the prefix', fix);
   }
   return { ok: true, cidr: unmapBlock({ base, bits }) };
 }
@@ -245,6 +245,6 @@ function parseBits(text: string, width: number): number | undefined {
   return bits <= width ? bits : undefined;
 }
 
-function refused(problem: string): ParsedCidr {
-  return { ok: false, problem };
+function refused(problem: string, fix: string): ParsedCidr {
+  return { ok: false, problem, fix };
 }

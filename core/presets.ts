@@ -6,13 +6,11 @@
  * Idle times come from RFC 4787 REQ-5: two minutes at least, five recommended, less only for protocols of short exchanges
  * on well-known ports.
  */
+import type { OnBackendLoss } from './config.ts';
 import { seconds, type Duration } from './time.ts';
 
 /** Whether a backend answers each request, so that silence means something. */
 export type Exchange = 'request-response' | 'one-way';
-
-/** What becomes of a live flow whose backend is down. */
-export type OnBackendDown = 'pin' | 'rebind' | 'close';
 
 /** The keys that a preset may set, in the core's names and units; see ClusterConfig for those that stand there too. */
 export interface PresetSettings {
@@ -25,7 +23,7 @@ export interface PresetSettings {
   readonly requestsLinger: boolean;
   readonly forwardEmptyDatagrams: boolean;
   readonly proxyProtocolEveryDatagram: boolean;
-  readonly onBackendDown: OnBackendDown;
+  readonly onBackendDown: OnBackendLoss;
   readonly allowBackendAsClient: boolean;
 }
 

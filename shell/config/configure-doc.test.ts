@@ -2,8 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { configureDocument } from './configure-doc.ts';
+import { notesOf } from './key-notes.ts';
 import { parseConfig } from './parse.ts';
-import { notesOf, TABLES } from './schema.ts';
+import { TABLES } from './schema.ts';
 
 const manual = readFileSync(new URL('../../doc/CONFIGURE.md', import.meta.url), 'utf8');
 

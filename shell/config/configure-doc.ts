@@ -3,7 +3,8 @@
  * between a pair of markers, `<!-- table: [[listeners]] -->` and `<!-- end -->`.
  */
 import * as z from 'zod';
-import { notesOf, TABLES, type DocumentedTable, type KeyNotes } from './schema.ts';
+import { notesOf, type DocumentedTable, type KeyNotes } from './key-notes.ts';
+import { TABLES } from './schema.ts';
 import { FOREIGN_CLUSTER_KEYS, FOREIGN_GLOBAL_KEYS, FOREIGN_LISTENER_KEYS } from './sozu-keys.ts';
 
 /** The document with every generated part as the schema has it now; the rest is kept. Throws on an unknown marker. */
@@ -56,7 +57,7 @@ function typeOf(key: string, json: JsonSchema): string {
     case 'string':
       return key.endsWith('address') ? '`"ip:port"`' : 'string';
     case 'array':
-      return 'array of tables';
+      return isList(json) ? 'array of strings' : 'array of tables';
     case 'object':
       return 'table';
     case 'boolean':
@@ -64,6 +65,10 @@ function typeOf(key: string, json: JsonSchema): string {
     default:
       throw new Error(`the manual has no word for the type of ${key}`);
   }
+}
+
+function isList({ items }: JsonSchema): boolean {
+  return typeof items === 'object' && 'type' in items && items.type === 'string';
 }
 
 function defaultOf(schema: z.ZodType, json: JsonSchema): string {

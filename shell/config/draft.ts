@@ -7,7 +7,8 @@ import { LISTENERS_MAX } from '../../core/brand.ts';
 import { describe, reportIssues } from './issues.ts';
 import { formatPath, type Path, type Report } from './problem.ts';
 import { FOREIGN_CLUSTER_KEYS, FOREIGN_LISTENER_KEYS } from './sozu-keys.ts';
-import { CLUSTER, LISTENER, UDP, type ClusterTable, type ListenerTable } from './schema.ts';
+import { CLUSTER, LISTENER, type ClusterTable, type ListenerTable } from './schema.ts';
+import { UDP } from './schema-flows.ts';
 
 export interface ListenerDraft {
   readonly path: Path;

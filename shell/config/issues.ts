@@ -5,7 +5,8 @@
 import type { core } from 'zod';
 import { parseAddress } from '../../core/address.ts';
 import type { Path, Report } from './problem.ts';
-import { notesOf, TABLES } from './schema.ts';
+import { notesOf } from './key-notes.ts';
+import { TABLES } from './schema.ts';
 import { HTTP_FRONTEND_KEYS } from './sozu-keys.ts';
 
 /** Reports every issue below `base`. */
@@ -49,6 +50,13 @@ export function describe(value: unknown): string {
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }
 
+/** Keys whose arrays hold texts, with one of them as an example. */
+const TEXT_LISTS: ReadonlyMap<string, string> = new Map([
+  ['allow', '10.0.0.0/8'],
+  ['deny', '10.0.0.0/8'],
+  ['upstream_source', '10.0.0.5'],
+]);
+
 const EXPECTED: ReadonlyMap<string, string> = new Map([
   ['int', 'a whole number'],
   ['number', 'a whole number'],
@@ -61,6 +69,7 @@ const EXPECTED: ReadonlyMap<string, string> = new Map([
 function expectation(issue: core.$ZodIssue): string {
   switch (issue.code) {
     case 'invalid_type':
+      if (TEXT_LISTS.has(String(issue.path.at(-1)))) return 'expected an array of strings';
       return `expected ${EXPECTED.get(issue.expected) ?? issue.expected}`;
     case 'invalid_value':
       return `expected ${issue.values.map((value) => JSON.stringify(value)).join(' or ')}`;
@@ -117,12 +126,19 @@ function typeFix({ expected, input, path }: core.$ZodIssueInvalidType): string {
         ? `write { address = ${JSON.stringify(scalar)} }`
         : 'write a table';
     case 'array':
-      return 'write an array of tables, such as [{ address = "10.0.0.10:53" }]';
+      return arrayFix(String(path.at(-1)));
     default:
       return isBare(scalar)
         ? `write ${scalar} without quotes`
         : `write ${EXPECTED.get(expected) ?? expected}`;
   }
+}
+
+function arrayFix(key: string): string {
+  const example = TEXT_LISTS.get(key);
+  return example === undefined
+    ? 'write an array of tables, such as [{ address = "10.0.0.10:53" }]'
+    : `write an array, such as ${key} = ["${example}"]`;
 }
 
 /** Whether a text would be a whole number or a boolean of TOML without its quotes. */

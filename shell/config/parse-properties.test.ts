@@ -2,10 +2,12 @@
 import * as fc from 'fast-check';
 import { stringify } from 'smol-toml';
 import { expect, test } from 'vitest';
-import { formatAddress, ipv4, ipv6, type Address } from '../../core/address.ts';
-import { CLUSTER_DEFAULTS, type Config } from '../../core/config.ts';
+import { formatAddress, formatIp, ipv4, ipv6, type Address } from '../../core/address.ts';
+import { AMPLIFICATION_OFF } from '../../core/amplification.ts';
+import { formatCidr, parseCidr } from '../../core/cidr.ts';
+import { LIMITS, type Config, type SourceRates } from '../../core/config.ts';
 import type { HealthSettings } from '../../core/health/settings.ts';
-import { seconds } from '../../core/time.ts';
+import { milliseconds, seconds } from '../../core/time.ts';
 import { parseConfig } from './parse.ts';
 import { GLOBAL_KEYS, TABLES } from './schema.ts';
 
@@ -81,6 +83,7 @@ function saysWhere({ config, problems }: ReturnType<typeof parseConfig>): void {
 function configs(): fc.Arbitrary<Config> {
   const u32 = fc.integer({ min: 0, max: 0xffff_ffff });
   const port = fc.integer({ min: 1, max: 65_535 });
+  const bytes = fc.integer({ min: 1, max: 0x3fff_ffff });
   const address = (word: number): fc.Arbitrary<Address> =>
     fc.oneof(
       port.map((number) => ipv4(word, number)),
@@ -98,19 +101,25 @@ function configs(): fc.Arbitrary<Config> {
     weight: fc.integer({ min: 0, max: 255 }),
     backup: fc.boolean(),
   });
-  const defaults = {
-    responsesPerRequest: fc.constant(CLUSTER_DEFAULTS.responsesPerRequest),
-    requestsLinger: fc.constant(CLUSTER_DEFAULTS.requestsLinger),
-    lateReplyGrace: fc.constant(CLUSTER_DEFAULTS.lateReplyGrace),
-    forwardEmptyDatagrams: fc.constant(CLUSTER_DEFAULTS.forwardEmptyDatagrams),
-    amplification: fc.constant(CLUSTER_DEFAULTS.amplification),
-    onBackendDown: fc.constant(CLUSTER_DEFAULTS.onBackendDown),
-    onBackendRemoved: fc.constant(CLUSTER_DEFAULTS.onBackendRemoved),
-    upstreamSources: fc.constant(CLUSTER_DEFAULTS.upstreamSources),
-    rates: fc.constant(CLUSTER_DEFAULTS.rates),
-  };
+  const fate = fc.constantFrom('pin', 'rebind', 'close');
   const cluster = fc.record({
-    ...defaults,
+    responsesPerRequest: fc.boolean(),
+    requestsLinger: fc.boolean(),
+    lateReplyGrace: u32.map(milliseconds),
+    forwardEmptyDatagrams: fc.boolean(),
+    amplification: fc.oneof(fc.constant(AMPLIFICATION_OFF), fc.record({ factor: u32, floor: u32 })),
+    onBackendDown: fate,
+    onBackendRemoved: fate,
+    upstreamSources: fc.uniqueArray(
+      fc.oneof(
+        u32.filter((word) => word > 0 && word < 0xe0000000).map((word) => ipv4(word, 0)),
+        u32.map((low) => ipv6([0x20010db8, 0, 1, low], 0)),
+      ),
+      { selector: formatIp, maxLength: 64 },
+    ),
+    rates: sourceRates(),
+    frontTimeout: fc.constant(undefined),
+    backTimeout: fc.constant(undefined),
     cluster: id,
     affinityWithPort: fc.boolean(),
     responses: u32,
@@ -139,10 +148,13 @@ function configs(): fc.Arbitrary<Config> {
   });
   const listener = fc.record({
     address: fc.integer({ min: 0x7f000001, max: 0x7fffffff }).chain(address),
-    frontTimeout: u32.map(seconds),
-    backTimeout: u32.map(seconds),
+    frontTimeout: fc.option(u32.map(seconds), { nil: undefined }),
+    backTimeout: fc.option(u32.map(seconds), { nil: undefined }),
     maxRxDatagramSize: fc.integer({ min: 0, max: 65_507 }),
-    maxFlows: fc.integer({ min: 1, max: 4_194_304 }),
+    maxFlows: fc.integer({ min: 1, max: LIMITS.flowsCeiling >> 3 }),
+    receiveBuffer: fc.option(bytes, { nil: undefined }),
+    sendBuffer: fc.option(bytes, { nil: undefined }),
+    bindRetry: fc.option(fc.integer({ min: 1, max: 0xffff_ffff }).map(seconds), { nil: undefined }),
     ipv6Only: fc.constant(false),
     cluster: fc.constant(undefined),
   });
@@ -162,6 +174,60 @@ function configs(): fc.Arbitrary<Config> {
       clusters: inFileOrder(clusters),
       listeners: listeners.map((one, index) => ({ ...one, cluster: clusters[index]?.cluster })),
     }));
+}
+
+/** A burst that is not written is the rate. */
+function sourceRates(): fc.Arbitrary<SourceRates> {
+  const rate = fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 0xffff_ffff }));
+  const burst = fc.option(fc.integer({ min: 1, max: 0xffff_ffff }), { nil: undefined });
+  const block = fc
+    .tuple(fc.constantFrom('10.0.0.0/', '192.0.0.0/'), fc.integer({ min: 8, max: 32 }))
+    .map(([base, bits]) => parseCidr(`${base}${bits}`))
+    .map((parsed) => {
+      if (!parsed.ok) throw new Error(parsed.problem);
+      return parsed.cidr;
+    });
+  return fc
+    .record({
+      newFlowsPerSecond: rate,
+      newFlowsBurst: burst,
+      datagramsPerSecond: rate,
+      datagramsBurst: burst,
+      columns: fc.integer({ min: 8, max: 16 }).map((power) => 2 ** power),
+      allow: fc.array(block, { maxLength: 3 }),
+      deny: fc.array(block, { maxLength: 3 }),
+    })
+    .map((drawn) => ({
+      ...drawn,
+      newFlowsBurst: burstOf(drawn.newFlowsPerSecond, drawn.newFlowsBurst),
+      datagramsBurst: burstOf(drawn.datagramsPerSecond, drawn.datagramsBurst),
+    }));
+}
+
+function burstOf(rate: number, burst: number | undefined): number {
+  return rate === 0 ? 0 : (burst ?? rate);
+}
+
+function writeLimits({ rates, amplification }: Config['clusters'][number]): object {
+  return {
+    new_flows_per_second: rates.newFlowsPerSecond,
+    ...(rates.newFlowsBurst === rates.newFlowsPerSecond
+      ? {}
+      : { new_flows_burst: rates.newFlowsBurst }),
+    datagrams_per_second: rates.datagramsPerSecond,
+    ...(rates.datagramsBurst === rates.datagramsPerSecond
+      ? {}
+      : { datagrams_burst: rates.datagramsBurst }),
+    sketch_columns: rates.columns,
+    allow: rates.allow.map(formatCidr),
+    deny: rates.deny.map(formatCidr),
+    ...(amplification === AMPLIFICATION_OFF
+      ? {}
+      : {
+          amplification_factor: amplification.factor,
+          amplification_floor: amplification.floor,
+        }),
+  };
 }
 
 function inFileOrder(clusters: Config['clusters']): Config['clusters'] {
@@ -208,8 +274,11 @@ function write(config: Config): string {
     listeners: config.listeners.map((one) => ({
       protocol: 'udp',
       address: formatAddress(one.address),
-      front_timeout: (one.frontTimeout ?? 0) / 1_000_000,
-      back_timeout: (one.backTimeout ?? 0) / 1_000_000,
+      ...(one.frontTimeout === undefined ? {} : { front_timeout: one.frontTimeout / 1_000_000 }),
+      ...(one.backTimeout === undefined ? {} : { back_timeout: one.backTimeout / 1_000_000 }),
+      ...(one.receiveBuffer === undefined ? {} : { rcvbuf: one.receiveBuffer }),
+      ...(one.sendBuffer === undefined ? {} : { sndbuf: one.sendBuffer }),
+      ...(one.bindRetry === undefined ? {} : { bind_retry_seconds: one.bindRetry / 1_000_000 }),
       max_rx_datagram_size: one.maxRxDatagramSize,
       max_flows: one.maxFlows,
     })),
@@ -234,7 +303,15 @@ function write(config: Config): string {
           udp: {
             affinity_key: one.affinityWithPort ? 'SOURCE_IP_PORT' : 'SOURCE_IP',
             responses: one.responses,
+            responses_per_request: one.responsesPerRequest,
             requests: one.requests,
+            requests_linger: one.requestsLinger,
+            late_reply_grace_ms: one.lateReplyGrace / 1_000,
+            forward_empty_datagrams: one.forwardEmptyDatagrams,
+            on_backend_down: one.onBackendDown,
+            on_backend_removed: one.onBackendRemoved,
+            upstream_source: one.upstreamSources.map(formatIp),
+            limits: writeLimits(one),
             send_proxy_protocol: one.sendProxyProtocol,
             proxy_protocol_every_datagram: one.proxyProtocolEveryDatagram,
             subnet_prefix_ipv4: one.subnetPrefixIpv4,

@@ -3,25 +3,23 @@
  * TOML gives it, its line; past this nothing checks again. Pure: the machine comes in as an Environment.
  */
 import { parse as parseToml, TomlError } from 'smol-toml';
-import { formatAddress, unmap } from '../../core/address.ts';
+import { unmap } from '../../core/address.ts';
 import {
-  CLUSTER_DEFAULTS,
   clampMaxRx,
   effectiveMaxFlows,
-  type ClusterSettings,
   type Config,
   type ListenerConfig,
 } from '../../core/config.ts';
 import { DATAGRAM_BYTES_MAX } from '../../core/contract.ts';
-import { healthSettings, type HealthSettings } from '../../core/health/settings.ts';
-import { seconds } from '../../core/time.ts';
-import { isTable, readDraft, type ClusterDraft, type Draft, type Table } from './draft.ts';
+import { seconds, type Duration } from '../../core/time.ts';
+import { clusterSettings } from './cluster-settings.ts';
+import { isTable, readDraft, type Draft, type Table } from './draft.ts';
 import type { Environment } from './environment.ts';
 import { reportIssues, suggestKey } from './issues.ts';
 import { locateKeys } from './locate.ts';
 import { hasIpv4Twin, reportLoops } from './loops.ts';
 import { Report, type Problem } from './problem.ts';
-import { GLOBAL, GLOBAL_KEYS, utf8, type GlobalTable, type HealthTable } from './schema.ts';
+import { GLOBAL, GLOBAL_KEYS, type GlobalTable } from './schema.ts';
 import { FOREIGN_GLOBAL_KEYS } from './sozu-keys.ts';
 import { reportWarnings } from './warnings.ts';
 
@@ -143,59 +141,22 @@ function toConfig(draft: Draft, global: GlobalTable, environment: Environment): 
       const maxRx = clampMaxRx(table.max_rx_datagram_size, global.buffer_size);
       return {
         address,
-        frontTimeout: seconds(table.front_timeout),
-        backTimeout: seconds(table.back_timeout),
+        frontTimeout: secondsIfWritten(table.front_timeout),
+        backTimeout: secondsIfWritten(table.back_timeout),
         maxRxDatagramSize: Math.min(maxRx, DATAGRAM_BYTES_MAX),
         maxFlows: effectiveMaxFlows(table.max_flows, descriptorLimit, global.max_connections),
         ipv6Only: hasIpv4Twin(address, draft.listeners),
         cluster,
+        receiveBuffer: table.rcvbuf,
+        sendBuffer: table.sndbuf,
+        bindRetry: table.bind_retry_seconds === 0 ? undefined : seconds(table.bind_retry_seconds),
       };
     }),
-    clusters: draft.clusters.map(toCluster),
+    clusters: draft.clusters.map(clusterSettings),
     grace: seconds(global.grace),
   };
 }
 
-function toCluster({ id, table }: ClusterDraft): ClusterSettings {
-  const { udp } = table;
-  return {
-    ...CLUSTER_DEFAULTS,
-    cluster: id,
-    affinityWithPort: udp.affinity_key === 'SOURCE_IP_PORT',
-    responses: udp.responses,
-    requests: udp.requests,
-    sendProxyProtocol: udp.send_proxy_protocol,
-    proxyProtocolEveryDatagram: udp.proxy_protocol_every_datagram,
-    maxFlowsPerIp: table.max_connections_per_ip,
-    maxFlowsPerSubnet: table.max_connections_per_subnet,
-    subnetPrefixIpv4: udp.subnet_prefix_ipv4,
-    subnetPrefixIpv6: udp.subnet_prefix_ipv6,
-    rejectClientHeader: udp.reject_client_header,
-    allowBackendAsClient: udp.allow_backend_as_client,
-    loadBalancing: table.load_balancing,
-    loadMetric: table.load_metric,
-    backends: table.backends.map((backend, index) => {
-      const address = unmap(backend.address);
-      const name = backend.backend_id ?? `${id}-${index}-${formatAddress(address)}`;
-      return { id: name, address, weight: backend.weight, backup: backend.backup };
-    }),
-    exchange: udp.exchange,
-    passive: udp.passive_health,
-    health: udp.health === undefined ? undefined : toHealth(udp.health),
-  };
-}
-
-function toHealth(table: HealthTable): HealthSettings {
-  const { udp_probe_payload: payload } = table;
-  return healthSettings({
-    mode: table.mode,
-    tcpPort: table.tcp_port,
-    rise: table.rise,
-    fall: table.fall,
-    failOpen: table.fail_open,
-    udpProbePayload: payload === undefined ? undefined : utf8(payload),
-    expectReply: table.udp_probe_expect_reply,
-    probeInterval: seconds(table.probe_interval_seconds),
-    probeTimeout: seconds(table.probe_timeout_seconds),
-  });
+function secondsIfWritten(count: number | undefined): Duration | undefined {
+  return count === undefined ? undefined : seconds(count);
 }

@@ -6,21 +6,11 @@
 import * as z from 'zod';
 import type { Address } from '../../core/address.ts';
 import { LIMITS, type LoadBalancing, type LoadMetric } from '../../core/config.ts';
-import { DATAGRAM_BYTES_MAX } from '../../core/contract.ts';
-import { LOCAL_HEADER } from '../../core/health/probe-contract.ts';
-import type { Exchange } from '../../core/presets.ts';
 import { ipPort } from './ip-port.ts';
+import { ours, sozu, u32, withFallback, withReason, type DocumentedTable } from './key-notes.ts';
+import { FLOW_KEYS, UDP, type UdpTable } from './schema-flows.ts';
+import { HEALTH_KEYS } from './schema-health.ts';
 import { FOREIGN_CLUSTER_KEYS, FOREIGN_LISTENER_KEYS } from './sozu-keys.ts';
-
-/** What the manual says of a key. */
-export interface KeyNotes {
-  readonly meaning: string;
-  readonly unit?: string;
-  /** Where the default is not a plain value of the schema. */
-  readonly fallback?: string;
-  /** `Sōzu`: Sōzu's word with Sōzu's meaning. `ours`: Sōzu refuses the key. */
-  readonly origin: 'Sōzu' | 'ours';
-}
 
 export interface GlobalTable {
   readonly grace: number;
@@ -34,10 +24,13 @@ export interface GlobalTable {
 export interface ListenerTable {
   readonly address: Address;
   readonly public_address?: Address | undefined;
-  readonly front_timeout: number;
-  readonly back_timeout: number;
+  readonly front_timeout?: number | undefined;
+  readonly back_timeout?: number | undefined;
   readonly max_rx_datagram_size: number;
   readonly max_flows: number;
+  readonly rcvbuf?: number | undefined;
+  readonly sndbuf?: number | undefined;
+  readonly bind_retry_seconds: number;
 }
 
 interface BackendTable {
@@ -45,33 +38,6 @@ interface BackendTable {
   readonly backend_id?: string | undefined;
   readonly weight: number;
   readonly backup: boolean;
-}
-
-export interface HealthTable {
-  readonly mode: 'HEALTH_OFF' | 'TCP_PROBE' | 'UDP_PROBE';
-  readonly tcp_port?: number | undefined;
-  readonly rise: number;
-  readonly fall: number;
-  readonly fail_open: boolean;
-  readonly udp_probe_payload?: string | undefined;
-  readonly udp_probe_expect_reply: boolean;
-  readonly probe_interval_seconds: number;
-  readonly probe_timeout_seconds: number;
-}
-
-export interface UdpTable {
-  readonly affinity_key: 'SOURCE_IP' | 'SOURCE_IP_PORT';
-  readonly responses: number;
-  readonly requests: number;
-  readonly send_proxy_protocol: boolean;
-  readonly proxy_protocol_every_datagram: boolean;
-  readonly reject_client_header: boolean;
-  readonly allow_backend_as_client: boolean;
-  readonly subnet_prefix_ipv4: number;
-  readonly subnet_prefix_ipv6: number;
-  readonly exchange?: Exchange | undefined;
-  readonly passive_health: boolean;
-  readonly health?: HealthTable | undefined;
 }
 
 export interface ClusterTable {
@@ -83,8 +49,6 @@ export interface ClusterTable {
   readonly backends: readonly BackendTable[];
   readonly udp: UdpTable;
 }
-
-const notes = z.registry<KeyNotes>();
 
 const globalShape = {
   grace: ours(
@@ -123,16 +87,8 @@ const listenerShape = {
     'Where clients send to: the identity of the listener. Port 0 and host names are refused.',
   ),
   public_address: sozu(ipPort().optional(), 'Accepted; no effect on datagrams.'),
-  front_timeout: sozu(
-    u32().default(LIMITS.frontTimeoutSeconds),
-    'A flow is idle this long after its last client datagram. The global key is not inherited.',
-    's',
-  ),
-  back_timeout: sozu(
-    u32().default(LIMITS.backTimeoutSeconds),
-    'A flow is idle this long after its last backend datagram. The global key is not inherited.',
-    's',
-  ),
+  front_timeout: idleTime('A flow is idle this long after its last client datagram.'),
+  back_timeout: idleTime('A flow is idle this long after its last backend datagram.'),
   max_rx_datagram_size: sozu(
     u32().default(LIMITS.maxRxDatagramSize),
     'A longer client datagram is dropped and counted. Clamped to `buffer_size` and to 65507. ' +
@@ -143,6 +99,32 @@ const listenerShape = {
     u32().default(0),
     'Live flows at most; more are shed. 0 = 70 % of the descriptor limit, at most `max_connections`.',
     'flows',
+  ),
+  rcvbuf: withReason(
+    withFallback(
+      ours(
+        bufferSize(),
+        'Room in the kernel for datagrams of clients that wait. It grants at most net.core.rmem_max.',
+        'bytes',
+      ),
+      `\`${LIMITS.socketBuffer}\``,
+    ),
+    'What does not fit while the process is busy is lost. Linux grants 212,992 unless told otherwise.',
+  ),
+  sndbuf: withReason(
+    withFallback(
+      ours(bufferSize(), 'The same for replies, up to net.core.wmem_max.', 'bytes'),
+      `\`${LIMITS.socketBuffer}\``,
+    ),
+    'As for `rcvbuf`.',
+  ),
+  bind_retry_seconds: withReason(
+    ours(
+      u32().default(0),
+      'Try again this often where the address cannot be bound, because it comes later. 0 = a failure is final.',
+      's',
+    ),
+    'An address that cannot be bound is most often a mistake, and a start that fails tells it at once.',
   ),
   ...foreign(FOREIGN_LISTENER_KEYS),
 };
@@ -168,108 +150,6 @@ const frontendShape = {
     'A declared UDP listener. An address with a TCP listener, or with none, is skipped with a notice.',
   ),
   tags: sozu(z.object({}).catchall(z.string()).optional(), 'Accepted; not used yet.'),
-};
-
-/** One datagram carries it behind a PROXY header that says LOCAL. */
-const PROBE_PAYLOAD_BYTES_MAX = DATAGRAM_BYTES_MAX - LOCAL_HEADER.length;
-
-const healthShape = {
-  mode: sozu(
-    z.enum(['HEALTH_OFF', 'TCP_PROBE', 'UDP_PROBE']).default('TCP_PROBE'),
-    'TCP_PROBE connects to a companion TCP port and sends nothing; UDP_PROBE sends the payload to the backend and needs one.',
-  ),
-  tcp_port: withFallback(
-    sozu(z.int().min(1).max(65_535).optional(), 'Port of the TCP probe.'),
-    'the port of the backend',
-  ),
-  rise: sozu(u32().default(2), 'Successes in a row until a backend is up. 0 counts as 1.'),
-  fall: sozu(u32().default(3), 'Failures in a row until a backend is down. 0 counts as 1.'),
-  fail_open: sozu(
-    z.boolean().default(true),
-    'Use every backend when all are down; `false`: new flows are dropped (`no_backend`) then.',
-  ),
-  udp_probe_payload: sozu(
-    z
-      .string()
-      .refine((text) => utf8(text).length <= PROBE_PAYLOAD_BYTES_MAX, {
-        error: `longer than ${PROBE_PAYLOAD_BYTES_MAX} bytes, what one datagram carries`,
-      })
-      .optional(),
-    'What a UDP probe sends, as UTF-8. Any datagram that comes back is an answer.',
-  ),
-  udp_probe_expect_reply: ours(
-    z.boolean().default(true),
-    'Silence fails a UDP probe. `false`: silence says nothing, and only a refusal (ICMP) fails it.',
-  ),
-  probe_interval_seconds: sozu(
-    u32().default(5),
-    'Between the starts of two probes of one backend: three quarters of this to all of it, drawn. 0 counts as 1.',
-    's',
-  ),
-  probe_timeout_seconds: sozu(u32().default(2), 'Time for an answer. 0 counts as 1.', 's'),
-};
-
-const udpShape = {
-  affinity_key: sozu(
-    z.enum(['SOURCE_IP', 'SOURCE_IP_PORT']).default('SOURCE_IP'),
-    'What chooses the backend of a new flow under HRW and MAGLEV. A flow is always one client port.',
-  ),
-  responses: sozu(
-    u32().default(0),
-    'Close a flow after this many replies. 0 = never.',
-    'datagrams',
-  ),
-  requests: sozu(
-    u32().default(0),
-    'Close a flow after this many client datagrams, before their replies. 0 = never.',
-    'datagrams',
-  ),
-  send_proxy_protocol: sozu(
-    z.boolean().default(false),
-    'Put a PROXY protocol v2 header with the true client address before the payload.',
-  ),
-  proxy_protocol_every_datagram: sozu(
-    z.boolean().default(false),
-    'The header on every datagram, as the PROXY protocol text and every DNS server want it; ' +
-      '`false`: on the first of a flow only.',
-  ),
-  reject_client_header: ours(
-    z.boolean().default(true),
-    'Where only the first datagram carries a header: refuse a later one of the client that begins like a header.',
-  ),
-  allow_backend_as_client: ours(
-    z.boolean().default(false),
-    'Serve a client whose address is a backend’s. Otherwise its datagrams are Invalid: they could circle.',
-  ),
-  subnet_prefix_ipv4: ours(
-    z.int().min(0).max(32).default(LIMITS.subnetPrefixIpv4),
-    'Length of the subnet that `max_connections_per_subnet` counts, IPv4.',
-    'bits',
-  ),
-  subnet_prefix_ipv6: ours(
-    z.int().min(0).max(128).default(LIMITS.subnetPrefixIpv6),
-    'The same for IPv6.',
-    'bits',
-  ),
-  exchange: ours(
-    z.enum(['request-response', 'one-way']).optional(),
-    'Whether a backend answers each request. Only where it says `"request-response"` do missing answers count.',
-  ),
-  passive_health: ours(
-    z.boolean().default(true),
-    'Take a backend out of rotation for a while when its traffic speaks against it: refusals, or missing answers.',
-  ),
-  health: sozu(
-    z
-      .strictObject(healthShape)
-      .refine((health) => health.mode !== 'UDP_PROBE' || (health.udp_probe_payload ?? '') !== '', {
-        path: ['udp_probe_payload'],
-        error: 'missing: UDP_PROBE needs a payload to send',
-        params: { fix: 'write udp_probe_payload, or mode = "TCP_PROBE"' },
-      })
-      .optional(),
-    'Health checks. Without the table nobody probes, and every backend counts as up.',
-  ),
 };
 
 const clusterShape = {
@@ -302,7 +182,7 @@ const clusterShape = {
     'Live flows per client subnet at most. 0 = unlimited. (Sōzu after 2.1.0.)',
     'flows',
   ),
-  udp: sozu(z.strictObject(udpShape).prefault({}), 'How flows behave.'),
+  udp: sozu(UDP.prefault({}), 'How flows behave.'),
   ...foreign(FOREIGN_CLUSTER_KEYS),
 };
 
@@ -311,14 +191,6 @@ export const GLOBAL: z.ZodType<GlobalTable> = z.object(globalShape);
 export const GLOBAL_KEYS: readonly string[] = Object.keys(globalShape);
 export const LISTENER: z.ZodType<ListenerTable> = z.strictObject(listenerShape);
 export const CLUSTER: z.ZodType<ClusterTable> = z.strictObject(clusterShape);
-/** For a `udp` block that stands where no listener leads. */
-export const UDP: z.ZodType<UdpTable> = z.strictObject(udpShape);
-
-export interface DocumentedTable {
-  /** As an operator writes it. */
-  readonly header: string;
-  readonly shape: Readonly<Record<string, z.ZodType>>;
-}
 
 /** Every table, in the order of the manual. */
 export const TABLES: readonly DocumentedTable[] = [
@@ -327,40 +199,18 @@ export const TABLES: readonly DocumentedTable[] = [
   { header: '[clusters.<id>]', shape: clusterShape },
   { header: 'clusters.<id>.frontends[]', shape: frontendShape },
   { header: 'clusters.<id>.backends[]', shape: backendShape },
-  { header: '[clusters.<id>.udp]', shape: udpShape },
-  { header: '[clusters.<id>.udp.health]', shape: healthShape },
+  ...FLOW_KEYS,
+  HEALTH_KEYS,
 ];
 
-/** Undefined for the keys of other protocols, which the manual only lists. */
-export function notesOf(schema: z.ZodType): KeyNotes | undefined {
-  return notes.get(schema);
+function idleTime(meaning: string): z.ZodOptional<z.ZodInt> {
+  const about = `${meaning} Wins over the preset of the cluster. The global key is not inherited.`;
+  return withFallback(sozu(u32().optional(), about, 's'), '`30`, or the preset’s');
 }
 
-function sozu<S extends z.ZodType>(schema: S, meaning: string, unit?: string): S {
-  return note(schema, { meaning, origin: 'Sōzu', ...(unit === undefined ? {} : { unit }) });
-}
-
-function ours<S extends z.ZodType>(schema: S, meaning: string, unit?: string): S {
-  return note(schema, { meaning, origin: 'ours', ...(unit === undefined ? {} : { unit }) });
-}
-
-function withFallback<S extends z.ZodType>(schema: S, fallback: string): S {
-  const known = notes.get(schema);
-  return known === undefined ? schema : note(schema, { ...known, fallback });
-}
-
-function note<S extends z.ZodType>(schema: S, about: KeyNotes): S {
-  notes.add(schema, about);
-  return schema;
-}
-
-/** As the probe sends it. */
-export function utf8(text: string): Uint8Array {
-  return new TextEncoder().encode(text);
-}
-
-function u32(): z.ZodInt {
-  return z.int().min(0).max(0xffff_ffff);
+/** Half of what an int holds: the kernel doubles it. */
+function bufferSize(): z.ZodOptional<z.ZodInt> {
+  return z.int().min(1).max(0x3fff_ffff).optional();
 }
 
 function foreign(keys: readonly string[]): Record<string, z.ZodOptional<z.ZodUnknown>> {

@@ -14,12 +14,16 @@ import {
 } from '../../core/address.ts';
 import { effectiveMaxFlows, LIMITS } from '../../core/config.ts';
 import { DATAGRAM_BYTES_MAX } from '../../core/contract.ts';
+import { presetValue, type PresetName } from '../../core/presets.ts';
+import { seconds } from '../../core/time.ts';
 import type { ClusterDraft, Draft, ListenerDraft } from './draft.ts';
 import type { Environment } from './environment.ts';
+import { warnOfFlowKeys } from './flow-warnings.ts';
 import type { Path, Report } from './problem.ts';
-import type { GlobalTable, HealthTable } from './schema.ts';
+import type { GlobalTable } from './schema.ts';
+import type { HealthTable } from './schema-health.ts';
 
-/** Reports everything in the draft that is legal and hurts. */
+/** Reports everything in the draft that is legal and hurts, and more flows than a process can have. */
 export function reportWarnings(
   draft: Draft,
   global: GlobalTable,
@@ -27,17 +31,17 @@ export function reportWarnings(
   report: Report,
 ): void {
   warnOfGlobals(global, report);
+  const clusters = new Map(draft.clusters.map((cluster) => [cluster.id, cluster]));
   for (const listener of draft.listeners) {
-    warnOfTimeouts(listener, report);
+    warnOfTimeouts(listener, clusters.get(listener.cluster ?? '')?.table.udp.preset, report);
     warnOfSizes(listener, global, report);
     warnOfFlows(listener, global, environment, report);
     warnOfAddress(listener, environment, report);
   }
-  warnOfFlowsTogether(draft, global, environment, report);
+  judgeFlowsTogether(draft, global, environment, report);
   for (const cluster of draft.clusters) {
     const listeners = draft.listeners.filter((listener) => listener.cluster === cluster.id);
-    warnOfProxyProtocol(cluster, report);
-    warnOfCaps(cluster, listeners, report);
+    warnOfFlowKeys(cluster, listeners, environment, report);
     warnOfBackends(cluster, report);
     warnOfBalancing(cluster, report);
     warnOfHealth(cluster, report);
@@ -95,19 +99,35 @@ const SHORT_EXCHANGE_PORTS: ReadonlySet<number> = new Set([
   11211, // memcached
 ]);
 
-function warnOfTimeouts({ path, table }: ListenerDraft, report: Report): void {
+function warnOfTimeouts(
+  { path, table }: ListenerDraft,
+  preset: PresetName | undefined,
+  report: Report,
+): void {
   for (const key of ['front_timeout', 'back_timeout'] as const) {
     if (table[key] !== 0) continue;
     const problem = 'a flow is idle at once: it ends before its reply can come';
     report.warning([...path, key], problem, `write ${key} = ${LIMITS.frontTimeoutSeconds} or more`);
   }
-  const shorter = table.front_timeout < table.back_timeout ? 'front_timeout' : 'back_timeout';
-  const least = table[shorter];
+  if (isShortExchange(table.address.port, preset)) return;
+  // What a preset grants to other protocols is enough.
+  const unwritten = preset === undefined ? LIMITS.frontTimeoutSeconds : IDLE_SECONDS_MIN;
+  const front = table.front_timeout ?? unwritten;
+  const back = table.back_timeout ?? unwritten;
+  const least = Math.min(front, back);
   if (least === 0 || least >= IDLE_SECONDS_MIN) return;
-  if (SHORT_EXCHANGE_PORTS.has(table.address.port)) return;
+  const shorter = front < back ? 'front_timeout' : 'back_timeout';
   const problem = `${least} s is below the ${IDLE_SECONDS_MIN} s of RFC 4787 for port ${table.address.port}`;
   const fix = `write ${shorter} = ${IDLE_SECONDS_MIN}, unless clients never pause that long`;
   report.warning([...path, shorter], problem, fix);
+}
+
+/** By the preset, which knows the protocol; without one by the port. */
+function isShortExchange(port: number, preset: PresetName | undefined): boolean {
+  const granted = presetValue(preset, 'frontTimeout');
+  return granted === undefined
+    ? SHORT_EXCHANGE_PORTS.has(port)
+    : granted < seconds(IDLE_SECONDS_MIN);
 }
 
 function warnOfSizes({ path, table }: ListenerDraft, global: GlobalTable, report: Report): void {
@@ -146,18 +166,27 @@ function warnOfFlows(
   }
 }
 
-/** Each listener keeps to its share; together they may exceed what the process has (spec §6.6). */
-function warnOfFlowsTogether(
+/**
+ * Each listener keeps to its share; together they may exceed what the process has (spec §6.6). Slots are reserved at start,
+ * descriptors are not: more slots than one process should have are an error.
+ */
+function judgeFlowsTogether(
   { listeners }: Draft,
   global: GlobalTable,
   { descriptorLimit }: Environment,
   report: Report,
 ): void {
-  if (listeners.length < 2 || descriptorLimit === undefined) return;
   const flows = listeners.map(({ table }) =>
     effectiveMaxFlows(table.max_flows, descriptorLimit, global.max_connections),
   );
   const sum = flows.reduce((total, one) => total + one, 0);
+  if (sum > LIMITS.flowsCeiling) {
+    const problem = `${sum} flows over all listeners are more than the ${LIMITS.flowsCeiling} of a process`;
+    const fix = `write max_flows = ${Math.floor(LIMITS.flowsCeiling / listeners.length)} or less in each`;
+    report.error(['listeners'], problem, fix);
+    return;
+  }
+  if (listeners.length < 2 || descriptorLimit === undefined) return;
   if (sum <= descriptorLimit || flows.some((one) => one > descriptorLimit)) return;
   const problem = `${sum} flows over all listeners are more than the ${descriptorLimit} descriptors of a process`;
   report.warning(['listeners'], problem, 'give each listener a max_flows of its own');
@@ -190,46 +219,6 @@ function mayBeMultiHomed(bound: Address, { localAddresses }: Environment): boole
   const count = (family: 4 | 6): number => others.filter((one) => one.family === family).length;
   return count(4) > 1 || (bound.family === 6 && count(6) > 1);
 }
-
-function warnOfProxyProtocol({ path, table: { udp } }: ClusterDraft, report: Report): void {
-  const at = [...path, 'udp', 'proxy_protocol_every_datagram'];
-  const fix = 'write proxy_protocol_every_datagram = true';
-  if (udp.send_proxy_protocol && !udp.proxy_protocol_every_datagram) {
-    const problem =
-      'only the first datagram of a flow carries the PROXY header; the PROXY protocol text of ' +
-      '2026-04-27 and every DNS server in Debian want it on each, and drop or misattribute the rest';
-    report.warning(at, problem, fix);
-  }
-  if (!udp.send_proxy_protocol && udp.proxy_protocol_every_datagram) {
-    report.warning(at, 'no effect without send_proxy_protocol', 'write send_proxy_protocol = true');
-  }
-}
-
-function warnOfCaps(
-  { path, table: { udp, backends } }: ClusterDraft,
-  listeners: readonly ListenerDraft[],
-  report: Report,
-): void {
-  const ports = [...listeners.map(({ table }) => table), ...backends].map(
-    ({ address }) => address.port,
-  );
-  if (udp.responses === 1 && ports.some((port) => port === 53 || port === 5353)) {
-    const problem =
-      'a resolver asks for A and AAAA from one port: the flow ends with the first answer, the second is lost';
-    report.warning([...path, 'udp', 'responses'], problem, 'write responses = 0');
-  }
-  if (udp.requests !== 0 && !ports.some((port) => ONE_WAY_PORTS.has(port))) {
-    const problem = 'a flow ends with its last request, so the reply to that one is dropped';
-    report.warning(
-      [...path, 'udp', 'requests'],
-      problem,
-      'write requests = 0 where replies matter',
-    );
-  }
-}
-
-/** SNMP traps, syslog, NetFlow, IPFIX, sFlow, statsd: nobody waits for an answer. */
-const ONE_WAY_PORTS: ReadonlySet<number> = new Set([162, 514, 2055, 4739, 6343, 8125]);
 
 function warnOfBackends({ id, path, table }: ClusterDraft, report: Report): void {
   const at = [...path, 'backends'];
@@ -275,7 +264,14 @@ function warnOfBackendAddress(path: Path, address: Address, report: Report): voi
   }
 }
 
+/** From here on the scores of all backends are a noticeable part of what a new flow costs (doc/BENCHMARKS.md). */
+const HRW_BACKENDS_MAX = 1_000;
+
 function warnOfBalancing({ path, table }: ClusterDraft, report: Report): void {
+  if (table.load_balancing === 'HRW' && table.backends.length > HRW_BACKENDS_MAX) {
+    const problem = `HRW scores all ${table.backends.length} backends for each new flow, which costs time; MAGLEV does not`;
+    report.warning([...path, 'load_balancing'], problem, 'write load_balancing = "MAGLEV"');
+  }
   for (const [index, { weight }] of table.backends.entries()) {
     if (weight !== 0) continue;
     const problem = 'weight 0 counts as 1 under HRW and MAGLEV, and as never under RANDOM';
