@@ -51,6 +51,21 @@ describe('upstream table', () => {
     expect(serials.map((serial) => table.slotOf(socket(serial)))).toEqual([undefined, 1, 2, 3]);
   });
 
+  test('sockets opened in a row are not neighbours: whoever closes the oldest has few to walk over', () => {
+    for (const count of [1_000, 16_384, 100_000]) {
+      const table = new UpstreamTable(count);
+      for (let serial = 1; serial <= count; serial += 1) table.add(socket(serial), serial, 0, 0);
+      expect(longestRun(table)).toBeLessThan(40);
+      // A lap later, with every tenth left from the beginning.
+      for (let serial = 1; serial <= count; serial += 1) {
+        if (serial % 10 === 0) continue;
+        table.remove(socket(serial));
+        table.add(socket(count + serial), serial, 0, 0);
+      }
+      expect(longestRun(table)).toBeLessThan(40);
+    }
+  });
+
   test('more sockets than there is room for is a bug of the caller', () => {
     const table = new UpstreamTable(8);
     for (let serial = 1; serial <= 8; serial += 1) table.add(socket(serial), serial, 0, 0);
@@ -90,6 +105,18 @@ test('under openings, closings and growth in any order the table is a Map', () =
     { numRuns: 60 },
   );
 });
+
+/** Taken buckets in a row, by the table's own keys. */
+function longestRun(table: UpstreamTable): number {
+  const keys = Object.values(table).find((one) => one instanceof Float64Array);
+  let [run, longest] = [0, 0];
+  for (const key of keys ?? []) {
+    run = key === 0 ? 0 : run + 1;
+    longest = Math.max(longest, run);
+  }
+  expect(longest).toBeGreaterThan(0);
+  return longest;
+}
 
 function socket(serial: number, listener = 0): SocketId {
   return socketId(serial, listenerId(listener));

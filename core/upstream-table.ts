@@ -12,15 +12,24 @@ const SLOT = 0;
 const CLUSTER = 1;
 const BACKEND = 2;
 
-/** Open addressing by serial number: consecutive serials fall into neighbouring buckets. */
+/** 2^32 divided by the golden ratio: the buckets of consecutive serials lie as far apart as can be (Knuth, TAOCP 3, §6.4). */
+const GOLDEN = 0x9e3779b1;
+
+/**
+ * Open addressing by serial number. Neighbours in time must not be neighbours here: they would form one unbroken run of
+ * buckets, and whoever removes the oldest walks to its end, 0.6 ms among 100,000.
+ */
 export class UpstreamTable {
   private keys: Float64Array;
   private values: Int32Array;
   private mask: number;
+  /** Leaves the upper bits of a product: as many as the mask has. */
+  private shift: number;
   private entries = 0;
 
   constructor(capacity: number) {
     this.mask = bucketsFor(capacity) - 1;
+    this.shift = Math.clz32(this.mask);
     this.keys = new Float64Array(this.mask + 1);
     this.values = new Int32Array((this.mask + 1) * STRIDE);
   }
@@ -34,6 +43,7 @@ export class UpstreamTable {
     if (bucketsFor(capacity) - 1 <= this.mask) return;
     const { keys, values } = this;
     this.mask = bucketsFor(capacity) - 1;
+    this.shift = Math.clz32(this.mask);
     this.keys = new Float64Array(this.mask + 1);
     this.values = new Int32Array((this.mask + 1) * STRIDE);
     this.entries = 0;
@@ -98,6 +108,6 @@ export class UpstreamTable {
   }
 
   private homeOf(key: number): number {
-    return serialOf(key) & this.mask;
+    return Math.imul(serialOf(key), GOLDEN) >>> this.shift;
   }
 }
