@@ -10,10 +10,10 @@
  *     exp(−θ · h · ROWS)        where θ > 0 solves ρ (e^θ − 1) = θ;  ρ = 1/2 gives θ = 1.256, ρ = 1/10 gives θ = 3.615
  *
  * because each row is a leaky bucket with random arrivals (Lundberg's bound on the excess of its level), and rows are hashed
- * apart under a secret seed, so that nobody can aim at a cell. From ρ = 1 on every cell fills and good keys suffer with the
- * bad: choose columns ≥ 2 f / rate, and let established flows bypass the sketch. What is refused spends nothing, and only
- * cells that would otherwise understate their key are written (conservative update: Estan and Varghese 2002; count-min:
- * Cormode and Muthukrishnan 2005).
+ * apart under a secret seed, so that nobody can aim at a cell. From ρ = 1 on nothing is promised; in trials cells fill from
+ * ρ = 2 on, and at 3 a third is refused, the good with the bad. So choose columns ≥ 2 f / rate, and let established flows
+ * bypass the sketch. What is refused spends nothing, and only cells that would otherwise understate their key are written
+ * (conservative update: Estan and Varghese 2002; count-min: Cormode and Muthukrishnan 2005).
  */
 import { assert } from './assert.ts';
 import { keyedHash, type TableSeed } from './keyed-hash.ts';
