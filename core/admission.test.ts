@@ -14,6 +14,7 @@ import { listenerId } from './brand.ts';
 import { Clusters } from './clusters.ts';
 import { NO_SOURCE_RATES, type ClusterSettings, type SourceRates } from './config.ts';
 import type { Refusal } from './contract.ts';
+import { Fates } from './fates.ts';
 import { PLACEMENT_SEED } from './hash.ts';
 import { GuardedBackends, LoopGuard } from './loop-guard.ts';
 import { createRandom } from './random.ts';
@@ -34,7 +35,7 @@ describe('the order in which a source without a flow is refused', () => {
     clusters.set(clusterSettings({ backends: backendsOf(1), rates: ratesOf(ONE_FLOW) }));
     const guard = new LoopGuard([], seed);
     guard.learn([], clusters.all);
-    const backends = new GuardedBackends(guard);
+    const backends = new GuardedBackends(guard, new Fates());
     backends.cluster = clusters.at(0);
     return backends;
   };

@@ -78,6 +78,8 @@ export class ClusterMetrics {
         counters.ejections += 1;
         break;
       case 'BackendReturned':
+      case 'BackendDraining':
+      case 'BackendDrained':
         break;
       case 'Availability':
         counters.availableBackends = event.available;

@@ -42,32 +42,43 @@ export class Clusters {
    * A new cluster, or new settings for the one of this name; its policy starts afresh, its backends keep their load and
    * their health, and sources what they have spent of rates that stay.
    */
-  set(settings: ClusterSettings): void {
+  set(settings: ClusterSettings): Cluster {
     const { loadBalancing, loadMetric, backends } = settings;
     const failOpen = settings.health?.failOpen ?? true;
+    // What is known of an object must be known of one cluster only, whoever else was configured with it.
+    const own = backends.map((backend) => ({ ...backend }));
     const known = this.byName.get(settings.cluster);
     if (known === undefined) {
       const { placementSeed, random } = this;
       const policy = { loadBalancing, loadMetric, random, placementSeed };
-      const set = new BackendSet({ ...policy, backends, failOpen });
+      const set = new BackendSet({ ...policy, backends: own, failOpen });
       const policer = new SourcePolicer(settings, this.tableSeed);
       this.place({ number: this.list.length, settings, backends: set, policer });
     } else {
       known.backends.setFailOpen(failOpen);
       known.backends.setPolicy(loadBalancing, loadMetric);
-      known.backends.setBackends(backends);
+      known.backends.setBackends(own);
       known.policer.configure(settings);
       this.place({ ...known, settings });
     }
     this.counting = this.list.some((cluster) => cluster.settings.loadMetric === 'REQUESTS');
     this.answering = this.list.some((cluster) => cluster.settings.exchange === 'request-response');
+    return present(this.byName.get(settings.cluster), 'the cluster was placed');
   }
 
-  /** What the control plane found out. A cluster that is not known is nobody's. */
-  learn(news: Extract<Directive, { kind: 'SetHealth' | 'SetProbeTime' }>): void {
-    const backends = this.byName.get(news.cluster)?.backends;
-    if (news.kind === 'SetHealth') backends?.setHealth(news.address, news.healthy);
-    else backends?.probed(news.address, news.took);
+  /** How long a probe took. A cluster that is not known is nobody's. */
+  probed({ cluster, address, took }: Extract<Directive, { kind: 'SetProbeTime' }>): void {
+    this.byName.get(cluster)?.backends.probed(address, took);
+  }
+
+  /** Who may serve. The cluster of which that is news; undefined when it is not, or nobody's. */
+  learn(news: Extract<Directive, { kind: 'SetHealth' | 'SetBackendState' }>): Cluster | undefined {
+    const cluster = this.byName.get(news.cluster);
+    const isNews =
+      news.kind === 'SetHealth'
+        ? cluster?.backends.setHealth(news.address, news.healthy)
+        : cluster?.backends.setState(news.address, news.state);
+    return isNews === true ? cluster : undefined;
   }
 
   /** The backends of a cluster, for readers; undefined when there is no such cluster. */

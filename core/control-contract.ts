@@ -1,5 +1,6 @@
 /** The words that pass in and out of the control plane. Data only; a trace is a list of these. */
 import type { Address } from './address.ts';
+import type { DrainEvent } from './backend-states.ts';
 import type { Config } from './config.ts';
 import type { GeneratedDirective, Report } from './directives.ts';
 import type { Health } from './health/hysteresis.ts';
@@ -63,7 +64,8 @@ export type ControlEvent =
       readonly failOpen: boolean;
     }
   /** The end of that, told once. */
-  | { readonly kind: 'ClusterRecovered'; readonly cluster: string; readonly available: number };
+  | { readonly kind: 'ClusterRecovered'; readonly cluster: string; readonly available: number }
+  | DrainEvent;
 
 export type ControlOutput =
   | { readonly kind: 'Direct'; readonly message: GeneratedDirective }

@@ -4,6 +4,7 @@
  */
 import type { Address } from './address.ts';
 import { assert, assertNever, present } from './assert.ts';
+import { BackendStates, type DrainWake } from './backend-states.ts';
 import { backendIdentity } from './balancing/identity.ts';
 import { ClusterMetrics, type ClusterCounters } from './cluster-metrics.ts';
 import type { ClusterSettings, Config } from './config.ts';
@@ -36,6 +37,7 @@ type ProbeEnded = Extract<WatchOutput, { kind: 'ProbeEnded' }>;
 /** After each input, every output is polled before the next input. */
 export class ControlPlane {
   private readonly watch: HealthWatch;
+  private readonly states = new BackendStates();
   private readonly rollUp = new RollUp();
   private readonly metrics = new ClusterMetrics();
   private readonly outputs = new OutputQueue<ControlOutput>();
@@ -71,14 +73,18 @@ export class ControlPlane {
     assert(this.outputs.pending === 0, 'outputs are drained before the next call');
     this.watch.handleTimeout(now);
     this.drainWatch();
+    this.states.handleTimeout(now);
+    this.drainStates();
   }
 
   pollOutput(): ControlOutput | undefined {
     return this.outputs.poll();
   }
 
-  pollTimeout(): WatchWake | undefined {
-    return this.watch.nextWake();
+  pollTimeout(): WatchWake | DrainWake | undefined {
+    const watch = this.watch.nextWake();
+    const drain = this.states.nextWake();
+    return watch === undefined || (drain !== undefined && drain.at < watch.at) ? drain : watch;
   }
 
   /** As probes see it: up for whatever is not probed. */
@@ -107,6 +113,7 @@ export class ControlPlane {
     this.config = config;
     this.generation = generation;
     this.replaceClusters(config.clusters);
+    this.states.configure(config.clusters);
     for (const directive of initialDirectives(config)) {
       if (isFirst || directive.kind !== 'AddListener') this.direct(directive);
     }
@@ -122,6 +129,8 @@ export class ControlPlane {
         this.steer(cluster, address);
       }
     }
+    this.states.repeat();
+    this.drainStates();
   }
 
   private replaceClusters(clusters: readonly ClusterSettings[]): void {
@@ -153,6 +162,9 @@ export class ControlPlane {
       case 'BackendTraffic':
         this.watch.exchanged(report.cluster, report.address, report, now);
         return this.drainWatch();
+      case 'BackendFlows':
+        this.states.reported(report);
+        return this.drainStates();
       case 'Stopped':
         return this.stopProbing(now);
       case 'ListenerOpened':
@@ -174,6 +186,19 @@ export class ControlPlane {
     for (let output = watch.pollOutput(); output !== undefined; output = watch.pollOutput()) {
       this.translate(output);
     }
+  }
+
+  private drainStates(): void {
+    const { states } = this;
+    for (let output = states.pollOutput(); output !== undefined; output = states.pollOutput()) {
+      if (output.kind === 'SetBackendState') this.onStateSet(output);
+      else this.tell(output);
+    }
+  }
+
+  private onStateSet(directive: Extract<Directive, { kind: 'SetBackendState' }>): void {
+    this.direct(directive);
+    this.recordAvailability(directive.cluster);
   }
 
   private translate(output: WatchOutput): void {
@@ -229,7 +254,7 @@ export class ControlPlane {
     const conditions = [...distinct.values()].map(({ address }) => ({
       health: this.healthOf(cluster, address),
       ejected: this.watch.isEjected(cluster, address),
-      closing: false,
+      closing: this.states.stateOf(cluster, address) !== 'active',
     }));
     for (const output of this.rollUp.record(cluster, evaluateAvailability(conditions))) {
       if (output.kind === 'Gauges') this.tell({ ...output, kind: 'Availability' });

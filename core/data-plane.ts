@@ -19,6 +19,7 @@ import type { GeneratedDirective, Report } from './directives.ts';
 import { Egress } from './egress.ts';
 import { Evidence } from './evidence.ts';
 import { GuardedBackends, LoopGuard } from './loop-guard.ts';
+import { Losses } from './losses.ts';
 import type { UdpManager } from './manager.ts';
 import { foldOutput, type ListenerCounters } from './metrics.ts';
 import { OutputQueue } from './output-queue.ts';
@@ -46,17 +47,19 @@ export class DataPlane {
   private readonly outputs = new OutputQueue<PlaneOutput>();
   private readonly egress = new Egress(this.outputs);
   private readonly evidence = new Evidence((report) => this.report(report));
+  private readonly losses: Losses;
   private stopping: Stopping | undefined;
   private stopped = false;
 
   constructor(options: PlaneOptions) {
     this.options = options;
     this.loops = new LoopGuard(options.hosts ?? [], options.tableSeed);
-    this.lent = new GuardedBackends(this.loops);
+    this.losses = new Losses((report) => this.report(report), options.closesPerTurn);
+    this.lent = new GuardedBackends(this.loops, this.losses.fates);
     const random = createRandom(options.randomSeed);
     this.clusters = new Clusters(options.placementSeed, random, options.tableSeed);
-    const { outputs, clusters, egress, evidence } = this;
-    this.upstreams = new Upstreams({ outputs, clusters, egress, evidence });
+    const { outputs, clusters, egress, evidence, losses } = this;
+    this.upstreams = new Upstreams({ outputs, clusters, egress, evidence, losses });
   }
 
   /** Takes one input; all outputs of earlier calls must have been polled. */
@@ -91,7 +94,10 @@ export class DataPlane {
     }
   }
 
-  /** The timer fired, perhaps early: closes idle flows that are due, and ends a drain whose deadline has come. */
+  /**
+   * The timer fired, perhaps early: closes idle flows that are due and some of those that lost their backend, and ends a
+   * drain whose deadline has come.
+   */
   handleTimeout(now: Instant): void {
     assert(this.outputs.pending === 0, 'outputs are drained before the next call');
     for (const listener of this.listeners) {
@@ -100,6 +106,7 @@ export class DataPlane {
       listener.manager.handleTimeout(now);
       this.drain(listener, now);
     }
+    this.losses.sweep.slice(this.listeners, now, (listener) => this.drain(listener, now));
     if (this.stopping !== undefined && this.stopping.deadline <= now) this.stop(now);
   }
 
@@ -117,7 +124,10 @@ export class DataPlane {
       if (at !== undefined && (wake === undefined || at < wake.at))
         wake = { at, reason: 'flow-idle' };
     }
-    return wake;
+    const { at } = this.losses.sweep;
+    return at === undefined || (wake !== undefined && wake.at < at)
+      ? wake
+      : { at, reason: 'sweep' };
   }
 
   /** Live flows of all listeners. */
@@ -212,6 +222,7 @@ export class DataPlane {
     this.egress.flushed();
     if (this.addressesChanged) this.learnAddresses();
     this.evidence.flushed(now);
+    this.losses.drains.flushed(now);
     for (const listener of this.listeners) {
       if (listener === undefined) continue;
       listener.counters.forwarded += listener.sentToBackends;
@@ -230,8 +241,10 @@ export class DataPlane {
       case 'AddListener':
         return this.addListener(directive.listener, directive.config, generation);
       case 'SetHealth':
+      case 'SetBackendState':
+        return this.losses.learn(this.clusters, directive, now);
       case 'SetProbeTime':
-        return this.clusters.learn(directive);
+        return this.clusters.probed(directive);
       case 'Drain':
         return this.beginDrain({ deadline: directive.deadline, generation }, now);
       case 'Stop':
@@ -243,7 +256,7 @@ export class DataPlane {
   }
 
   private setCluster(settings: ClusterSettings, now: Instant): void {
-    this.clusters.set(settings);
+    this.losses.judge(this.clusters.set(settings), now);
     this.addressesChanged = true;
     for (const listener of this.listeners) {
       if (listener === undefined || listener.config.cluster !== settings.cluster) continue;

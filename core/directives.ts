@@ -3,6 +3,7 @@
  * generation of the configuration it belongs to. No decision reads the other side's memory.
  */
 import type { Address } from './address.ts';
+import type { OperatorState } from './balancing/candidates.ts';
 import { listenerId, type ListenerId } from './brand.ts';
 import type { ClusterSettings, Config, ListenerConfig } from './config.ts';
 import type { Duration, Instant } from './time.ts';
@@ -21,6 +22,17 @@ export type Directive =
       readonly cluster: string;
       readonly address: Address;
       readonly healthy: boolean;
+    }
+  /**
+   * What the operator wants of the backends at `address`: active unless said. `change` counts what was said of it, and
+   * reports of its flows carry it, so that a late one is known.
+   */
+  | {
+      readonly kind: 'SetBackendState';
+      readonly cluster: string;
+      readonly address: Address;
+      readonly state: OperatorState;
+      readonly change: number;
     }
   /** A probe of `address` was answered after `took`: what CONNECTION_TIME compares. */
   | {
@@ -70,6 +82,14 @@ export type Report =
       readonly address: Address;
       readonly forwarded: number;
       readonly answered: number;
+    }
+  /** So many flows are left on a draining backend: told at first, when that changed, and when there are none. */
+  | {
+      readonly kind: 'BackendFlows';
+      readonly cluster: string;
+      readonly address: Address;
+      readonly change: number;
+      readonly flows: number;
     }
   /** An upstream socket could not be opened; its flow was aborted. */
   | { readonly kind: 'UpstreamFailed'; readonly listener: ListenerId; readonly errno: string }

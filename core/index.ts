@@ -5,6 +5,8 @@ export * from './balancing/backend-set.ts';
 export * from './balancing/candidates.ts';
 export * from './balancing/create-policy.ts';
 export * from './balancing/policy.ts';
+export * from './backend-commands.ts';
+export * from './backend-states.ts';
 export * from './brand.ts';
 export * from './cluster-metrics.ts';
 export * from './config.ts';

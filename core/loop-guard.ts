@@ -4,7 +4,8 @@
  */
 import type { Address } from './address.ts';
 import type { Cluster } from './clusters.ts';
-import type { Backend, BackendSource, Refusal } from './contract.ts';
+import type { Backend, BackendSource, Fate, Refusal } from './contract.ts';
+import type { Fates } from './fates.ts';
 import type { Hash64 } from './hash.ts';
 import type { Instant } from './time.ts';
 import type { ListenerConfig } from './config.ts';
@@ -50,9 +51,11 @@ export class GuardedBackends implements BackendSource {
   /** Why nobody may open a flow at present: the machine has no socket for it. */
   hold: Refusal | undefined;
   private readonly guard: LoopGuard;
+  private readonly fates: Fates;
 
-  constructor(guard: LoopGuard) {
+  constructor(guard: LoopGuard, fates: Fates) {
     this.guard = guard;
+    this.fates = fates;
   }
 
   select(key: Hash64, now: Instant): Backend | undefined {
@@ -67,5 +70,9 @@ export class GuardedBackends implements BackendSource {
   refuses(src: Address, local: Address | undefined, now: Instant): Refusal | undefined {
     if (this.guard.refuses(src, local, this.cluster)) return 'Loop';
     return this.hold ?? this.cluster?.policer.refuses(src, now);
+  }
+
+  fateOf(backend: Backend): Fate {
+    return this.fates.of(backend);
   }
 }

@@ -15,6 +15,8 @@ export interface PlaneOptions {
   readonly randomSeed: Hash64;
   /** Addresses of this machine, ports ignored: a datagram from one of our listeners there is not a client's. */
   readonly hosts?: readonly Address[];
+  /** Flows that one turn may close because their backend is lost; CLOSES_PER_TURN unless given. */
+  readonly closesPerTurn?: number | undefined;
 }
 
 export type PlaneInput =
@@ -79,5 +81,5 @@ export type PlaneOutput =
 /** When the machine wants to be woken, and why. */
 export interface Wake {
   readonly at: Instant;
-  readonly reason: 'flow-idle' | 'drain-deadline';
+  readonly reason: 'flow-idle' | 'drain-deadline' | 'sweep';
 }

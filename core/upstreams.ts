@@ -8,6 +8,7 @@ import type { Cluster, Clusters } from './clusters.ts';
 import type { Backend } from './contract.ts';
 import type { Egress } from './egress.ts';
 import type { Evidence, Target } from './evidence.ts';
+import type { Losses } from './losses.ts';
 import type { OutputQueue } from './output-queue.ts';
 import type { PlaneOutput } from './plane-contract.ts';
 import type { Listener } from './plane-listener.ts';
@@ -20,6 +21,7 @@ export interface UpstreamsOptions {
   readonly clusters: Clusters;
   readonly egress: Egress;
   readonly evidence: Evidence;
+  readonly losses: Losses;
 }
 
 export class Upstreams {
@@ -27,15 +29,17 @@ export class Upstreams {
   private readonly clusters: Clusters;
   private readonly egress: Egress;
   private readonly evidence: Evidence;
+  private readonly losses: Losses;
   private readonly table = new UpstreamTable(0);
   private readonly backends = new Registry<Backend>();
   private serial = 0;
 
-  constructor({ outputs, clusters, egress, evidence }: UpstreamsOptions) {
+  constructor({ outputs, clusters, egress, evidence, losses }: UpstreamsOptions) {
     this.outputs = outputs;
     this.clusters = clusters;
     this.egress = egress;
     this.evidence = evidence;
+    this.losses = losses;
   }
 
   /** Open sockets: one for each live flow. */
@@ -78,9 +82,16 @@ export class Upstreams {
     const { cluster, backend, number } = this.targetOf(socket);
     cluster.backends.flowClosed(backend);
     this.backends.release(number);
-    if (this.backends.find(backend) === undefined) this.evidence.forget(backend);
+    this.losses.drains.flowClosed();
+    if (this.backends.find(backend) === undefined) this.forget(backend);
     this.table.remove(socket);
     this.egress.upstreamClosed(listener, socket);
     this.outputs.push({ kind: 'CloseUpstream', socket });
+  }
+
+  /** No flow is left there. */
+  private forget(backend: Backend): void {
+    this.evidence.forget(backend);
+    this.losses.fates.forget(backend);
   }
 }

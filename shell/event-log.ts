@@ -32,6 +32,9 @@ export function logEvent(log: Log, limiter: LogLimiter, event: ControlEvent): vo
       if (suppressed === undefined) return undefined;
       return log.info({ cluster, available: event.available, suppressed }, 'cluster recovered');
     }
+    case 'BackendDraining':
+    case 'BackendDrained':
+      return logDrain(log, limiter, event);
     case 'Availability':
       return undefined;
     default:
@@ -67,6 +70,20 @@ function logEjection(
   } else {
     log.info({ cluster, backend, reason: event.reason, suppressed }, 'backend returned');
   }
+}
+
+function logDrain(
+  log: Log,
+  limiter: LogLimiter,
+  event: Extract<ControlEvent, { kind: 'BackendDraining' | 'BackendDrained' }>,
+): void {
+  const { cluster, kind, flowsLeft } = event;
+  const backend = formatAddress(event.address);
+  const suppressed = limiter.admit(`${kind} ${backend} ${cluster}`);
+  if (suppressed === undefined) return;
+  const line = { cluster, backend, flowsLeft, suppressed };
+  if (event.kind === 'BackendDraining') log.info(line, 'backend draining');
+  else log.info({ ...line, reason: event.reason }, 'backend drained');
 }
 
 function evidenceOf(evidence: HealthEvidence): Record<string, string | number> {

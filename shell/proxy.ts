@@ -129,9 +129,10 @@ export class Proxy {
       case 'UpstreamFailed':
         this.logUpstreamFailure(report.errno);
         break;
-      // Evidence, for the control plane alone.
+      // For the control plane alone.
       case 'BackendRefused':
       case 'BackendTraffic':
+      case 'BackendFlows':
         break;
       case 'Stopped':
         this.settle({ flowsClosed: report.flowsClosed });

@@ -17,6 +17,7 @@ import { DataPlane } from '../core/data-plane.ts';
 import { initialDirectives, type Directive, type Report } from '../core/directives.ts';
 import { PLACEMENT_SEED } from '../core/hash.ts';
 import { unaccountedDatagrams, type ListenerCounters } from '../core/metrics.ts';
+import type { PlaneOptions } from '../core/plane-contract.ts';
 import type {
   DriverCapabilities,
   Errno,
@@ -148,16 +149,19 @@ export class RecordingPorts implements Ports {
 export class PlaneBench {
   readonly ports: RecordingPorts = new RecordingPorts();
   readonly reports: Report[] = [];
-  readonly plane: DataPlane = new DataPlane({
-    placementSeed: PLACEMENT_SEED,
-    tableSeed: { first: 1, second: 2 },
-    randomSeed: { high: 3, low: 4 },
-  });
-  readonly pump: Pump = new Pump(this.plane, this.ports, (report) => this.reports.push(report));
+  readonly plane: DataPlane;
+  readonly pump: Pump;
   private readonly listeners: ListenerId[] = [];
 
   /** Opens everything, unless `listenerResult` says that the listeners do not open. */
-  constructor(config: Config, listenerResult?: Errno) {
+  constructor(config: Config, listenerResult?: Errno, more: Partial<PlaneOptions> = {}) {
+    this.plane = new DataPlane({
+      placementSeed: PLACEMENT_SEED,
+      tableSeed: { first: 1, second: 2 },
+      randomSeed: { high: 3, low: 4 },
+      ...more,
+    });
+    this.pump = new Pump(this.plane, this.ports, (report) => this.reports.push(report));
     this.ports.listenerResult = listenerResult;
     this.turn(() => initialDirectives(config).forEach((directive) => this.direct(directive)));
   }

@@ -178,8 +178,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'unhealthy-backend',
     shows: 'New flows go to backends that are known to be down.',
     file: 'core/balancing/candidates.ts',
-    search: 'return healthy && !closing;',
-    replace: 'return !closing || healthy;',
+    search: "return healthy && state === 'active';",
+    replace: "return state === 'active' || healthy;",
   },
   {
     name: 'maglev-over-healthy',

@@ -114,12 +114,12 @@ describe('candidates', () => {
     const set = backendSet('ROUND_ROBIN', [backend(1), backend(2)]);
     set.setHealth(backend(1).address, false);
     set.setHealth(backend(2).address, false);
-    set.setStatus(backend(1).address, 'closing');
+    set.setState(backend(1).address, 'draining');
     expect([set.tier, distinctChoices(set)]).toEqual(['fail-open', ['b2']]);
-    set.setStatus(backend(2).address, 'closing');
+    set.setState(backend(2).address, 'draining');
     expect(set.select(key, now)).toBeUndefined();
     expect(set.tier).toBe('none');
-    set.setStatus(backend(1).address, 'normal');
+    set.setState(backend(1).address, 'active');
     expect(set.select(key, now)).toEqual(backend(1));
   });
 
@@ -144,9 +144,9 @@ describe('candidates', () => {
   test('is_available_requires_health_status_and_retry_policy: healthy and not closing', () => {
     const set = backendSet('ROUND_ROBIN', [backend(1), backend(2), backend(3), backend(4)]);
     set.setHealth(backend(1).address, false);
-    set.setStatus(backend(2).address, 'closing');
+    set.setState(backend(2).address, 'draining');
     set.setHealth(backend(3).address, false);
-    set.setStatus(backend(3).address, 'closing');
+    set.setState(backend(3).address, 'draining');
     expect(distinctChoices(set)).toEqual(['b4']);
     expect(set.availability()).toEqual({ available: 1, total: 4 });
   });
@@ -158,7 +158,7 @@ describe('candidates', () => {
   test('a new configuration keeps the health and status of the backends that stay', () => {
     const set = backendSet('ROUND_ROBIN', [backend(1), backend(2), backend(3)]);
     set.setHealth(backend(1).address, false);
-    set.setStatus(backend(2).address, 'closing');
+    set.setState(backend(2).address, 'draining');
     set.setBackends([backend(1, { weight: 1 }), backend(2), backend(3), backend(4)]);
     expect(distinctChoices(set)).toEqual(['b3', 'b4']);
   });
@@ -195,7 +195,7 @@ describe('candidates', () => {
         const set = backendSet('ROUND_ROBIN', all);
         for (const [index, { healthy, closing }] of list.entries()) {
           set.setHealth(backend(index + 1).address, healthy);
-          set.setStatus(backend(index + 1).address, closing ? 'closing' : 'normal');
+          set.setState(backend(index + 1).address, closing ? 'draining' : 'active');
         }
         const ids = (keep: (state: (typeof list)[number]) => boolean): string[] =>
           all.filter((_, index) => keep(list[index]!)).map(({ id }) => id);

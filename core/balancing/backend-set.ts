@@ -8,7 +8,13 @@ import type { Backend, BackendSource } from '../contract.ts';
 import type { Hash64 } from '../hash.ts';
 import type { Random } from '../random.ts';
 import type { Duration, Instant } from '../time.ts';
-import { Candidates, type Availability, type BackendStatus, type Tier } from './candidates.ts';
+import {
+  Candidates,
+  type Availability,
+  type Loss,
+  type OperatorState,
+  type Tier,
+} from './candidates.ts';
 import { createPolicy } from './create-policy.ts';
 import { backendIdentity } from './identity.ts';
 import { BackendLoads } from './load.ts';
@@ -84,7 +90,7 @@ export class BackendSet implements BackendSource {
 
   /**
    * Replaces the list. Of several entries with one id and address the last counts, in the place of the first. Health,
-   * status and load of a backend that stays are kept.
+   * state and load of a backend that stays are kept.
    */
   setBackends(backends: readonly Backend[]): void {
     if (sameList(backends, this.list)) return;
@@ -116,14 +122,34 @@ export class BackendSet implements BackendSource {
     this.candidates.setFailOpen(failOpen);
   }
 
-  /** Of every backend at `address`. */
-  setHealth(address: Address, healthy: boolean): void {
-    this.candidates.setHealth(address, healthy);
+  /** Of every backend at `address`; says whether that is news. */
+  setHealth(address: Address, healthy: boolean): boolean {
+    return this.candidates.setHealth(address, healthy);
   }
 
-  /** Of every backend at `address`. */
-  setStatus(address: Address, status: BackendStatus): void {
-    this.candidates.setStatus(address, status);
+  /** Of every backend at `address`; says whether that is news. */
+  setState(address: Address, state: OperatorState): boolean {
+    return this.candidates.setState(address, state);
+  }
+
+  /** What the operator wants of the backends at `address`; active where there is none. */
+  stateOf(address: Address): OperatorState {
+    return this.candidates.stateOf(address);
+  }
+
+  /** Why live flows on `backend` have lost it; undefined while they have not. */
+  lossOf(backend: Backend): Loss | undefined {
+    return this.candidates.lossOf(backend);
+  }
+
+  /** Every backend that live flows are on, as they know it: some may have left the list, or changed since. */
+  inUse(): Backend[] {
+    return this.loads.inUse();
+  }
+
+  /** Live flows that lead to `address`. */
+  flowsAt(address: Address): number {
+    return this.loads.flowsAt(address);
   }
 
   availability(): Availability {

@@ -4,31 +4,39 @@
  * check (`fail_open = false`). Recomputed on change, never per selection. Health comes from outside; it steers new flows
  * only.
  */
-import { sameAddress, type Address } from '../address.ts';
+import { formatAddress, sameAddress, type Address } from '../address.ts';
 import type { Backend } from '../contract.ts';
 import { addressName } from './identity.ts';
 
 /** Which rule supplied the candidates. */
 export type Tier = 'primary' | 'backup' | 'fail-open' | 'none';
 
-/** A closing backend keeps its flows and gets no new ones, not even when everything else is down. */
-export type BackendStatus = 'normal' | 'closing';
+/**
+ * What an operator wants of a backend. All but an active one are closing: no new flows, not even when everything else is
+ * down. A draining one keeps its flows until its deadline, the others lose them as a removed one does.
+ */
+export type OperatorState = 'active' | 'draining' | 'drained' | 'disabled';
+
+/** Why a backend that has flows should not have them any more. A drain must end, so `drained` outweighs a pin. */
+export type Loss = 'down' | 'removed' | 'drained';
 
 export interface Availability {
-  /** Backends that are healthy and not closing. */
+  /** Backends that are healthy and active. */
   readonly available: number;
   readonly total: number;
 }
 
 /** One backend and what is known of its address. */
-interface Entry {
+export interface Entry {
   readonly backend: Backend;
   healthy: boolean;
-  closing: boolean;
+  state: OperatorState;
 }
 
 export class Candidates {
   private entries: readonly Entry[] = [];
+  /** Entries of one address know the same of it, so any of them will do. */
+  private byAddress = new Map<string, Entry>();
   private failOpen = true;
   private chosen: readonly Backend[] = [];
   private chosenTier: Tier = 'none';
@@ -42,13 +50,13 @@ export class Candidates {
     return this.chosenTier;
   }
 
-  /** A backend that was here before keeps its health and status; one that comes is healthy until shown otherwise. */
+  /** A backend that was here before keeps its health and state; one that comes is healthy until shown otherwise. */
   setBackends(backends: readonly Backend[]): void {
-    const known = new Map(this.entries.map((entry) => [addressName(entry.backend), entry]));
     this.entries = backends.map((backend) => {
-      const before = known.get(addressName(backend));
-      return { backend, healthy: before?.healthy ?? true, closing: before?.closing ?? false };
+      const before = this.byAddress.get(addressName(backend));
+      return { backend, healthy: before?.healthy ?? true, state: before?.state ?? 'active' };
     });
+    this.byAddress = new Map(this.entries.map((entry) => [addressName(entry.backend), entry]));
     this.choose();
   }
 
@@ -59,14 +67,38 @@ export class Candidates {
     this.choose();
   }
 
-  /** Of every backend at `address`. An unknown address is nobody's: a late probe of a removed backend. */
-  setHealth(address: Address, healthy: boolean): void {
-    this.update(address, { healthy });
+  /**
+   * Of every backend at `address`; says whether that is news. An unknown address is nobody's: a late probe of a removed
+   * backend.
+   */
+  setHealth(address: Address, healthy: boolean): boolean {
+    return this.update(address, { healthy });
   }
 
-  /** Of every backend at `address`. */
-  setStatus(address: Address, status: BackendStatus): void {
-    this.update(address, { closing: status === 'closing' });
+  /** Of every backend at `address`; says whether that is news. */
+  setState(address: Address, state: OperatorState): boolean {
+    return this.update(address, { state });
+  }
+
+  /** Of the backends at `address`; active where there is none. */
+  stateOf(address: Address): OperatorState {
+    return this.byAddress.get(formatAddress(address))?.state ?? 'active';
+  }
+
+  /** What is known of each backend, in configuration order. */
+  get known(): readonly Readonly<Entry>[] {
+    return this.entries;
+  }
+
+  /**
+   * Why flows on `backend`, of this list or an earlier one, have lost it; undefined while they have not. Its address is what
+   * counts (spec §1.6). Where all are down and any is tried, no place is better than the one a flow has.
+   */
+  lossOf(backend: Backend): Loss | undefined {
+    const entry = this.byAddress.get(addressName(backend));
+    if (entry === undefined || entry.state === 'disabled') return 'removed';
+    if (entry.state === 'drained') return 'drained';
+    return entry.healthy || this.chosenTier === 'fail-open' ? undefined : 'down';
   }
 
   availability(): Availability {
@@ -74,16 +106,17 @@ export class Candidates {
   }
 
   /** Chooses anew only when something changed: policies know a list by its identity. */
-  private update(address: Address, news: Partial<Pick<Entry, 'healthy' | 'closing'>>): void {
+  private update(address: Address, news: Partial<Pick<Entry, 'healthy' | 'state'>>): boolean {
     let changed = false;
     for (const entry of this.entries) {
       if (!sameAddress(entry.backend.address, address)) continue;
-      const { healthy, closing } = { ...entry, ...news };
-      changed ||= healthy !== entry.healthy || closing !== entry.closing;
+      const { healthy, state } = { ...entry, ...news };
+      changed ||= healthy !== entry.healthy || state !== entry.state;
       entry.healthy = healthy;
-      entry.closing = closing;
+      entry.state = state;
     }
     if (changed) this.choose();
+    return changed;
   }
 
   private choose(): void {
@@ -91,7 +124,7 @@ export class Candidates {
     const primaries = available.filter(({ backend }) => !backend.backup);
     if (primaries.length > 0) return this.settle('primary', primaries);
     if (available.length > 0) return this.settle('backup', available);
-    const open = this.failOpen ? this.entries.filter(({ closing }) => !closing) : [];
+    const open = this.failOpen ? this.entries.filter(({ state }) => state === 'active') : [];
     return this.settle(open.length > 0 ? 'fail-open' : 'none', open);
   }
 
@@ -101,6 +134,6 @@ export class Candidates {
   }
 }
 
-function isAvailable({ healthy, closing }: Entry): boolean {
-  return healthy && !closing;
+function isAvailable({ healthy, state }: Entry): boolean {
+  return healthy && state === 'active';
 }

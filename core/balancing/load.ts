@@ -88,6 +88,21 @@ export class BackendLoads {
     return this.holdingOf(backend).load.flows;
   }
 
+  /** The objects that live flows hold, of this list or an earlier one. */
+  inUse(): Backend[] {
+    const held = [...this.holdings].filter(([, { flows }]) => flows > 0);
+    return held.map(([backend]) => backend);
+  }
+
+  /** Live flows on every backend at `address`, of this list or an earlier one. */
+  flowsAt(address: Address): number {
+    let sum = 0;
+    for (const [backend, { flows }] of this.holdings) {
+      if (sameAddress(backend.address, address)) sum += flows;
+    }
+    return sum;
+  }
+
   /**
    * Whether `candidate` carries strictly less than `best`. Probe times are compared once both have one: microseconds
    * against a number of flows would say nothing.

@@ -65,7 +65,8 @@ export class SimulatedView implements BackendSource {
         return this.set.setBackends(this.list(change.members, change.backups));
       case 'Health': {
         const address = present(BACKEND_ADDRESSES[change.backend % 4], 'a backend of the pool');
-        return this.set.setHealth(address, change.healthy);
+        this.set.setHealth(address, change.healthy);
+        return undefined;
       }
       case 'Restore':
         this.set.setBackends(this.pool);

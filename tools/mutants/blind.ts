@@ -123,8 +123,8 @@ export const BLIND_MUTANTS: readonly Mutant[] = [
   {
     id: 'blind-fail-open-primaries-only',
     file: 'core/balancing/candidates.ts',
-    search: '({ closing }) => !closing',
-    replace: '({ closing, backend }) => !closing && !backend.backup',
+    search: "({ state }) => state === 'active'",
+    replace: "({ state, backend }) => state === 'active' && !backend.backup",
     announces:
       'fail-open leaves the backups out: with one primary and one backup, both unhealthy, two new clients under round-robin ' +
       'both go to the primary',

@@ -5,8 +5,8 @@ export const BACKEND_MUTANTS: readonly Mutant[] = [
   {
     id: 'unhealthy-chosen',
     file: 'core/balancing/candidates.ts',
-    search: 'return healthy && !closing;',
-    replace: 'return !closing;',
+    search: "return healthy && state === 'active';",
+    replace: "return state === 'active';",
     announces: 'new flows go to backends that are known to be down',
   },
   {
@@ -22,7 +22,8 @@ export const BACKEND_MUTANTS: readonly Mutant[] = [
   {
     id: 'no-fail-open',
     file: 'core/balancing/candidates.ts',
-    search: 'const open = this.failOpen ? this.entries.filter(({ closing }) => !closing) : [];',
+    search:
+      "const open = this.failOpen ? this.entries.filter(({ state }) => state === 'active') : [];",
     replace: 'const open: readonly Entry[] = [];',
     announces: 'nobody is chosen when every backend is thought to be down',
   },
@@ -51,9 +52,9 @@ export const BACKEND_MUTANTS: readonly Mutant[] = [
     id: 'health-remembered-of-strangers',
     file: 'core/balancing/candidates.ts',
     search:
-      'const known = new Map(this.entries.map((entry) => [addressName(entry.backend), entry]));',
-    replace: `const known = (this.everKnown ??= new Map());
-    for (const entry of this.entries) known.set(addressName(entry.backend), entry);`,
+      'this.byAddress = new Map(this.entries.map((entry) => [addressName(entry.backend), entry]));',
+    replace:
+      'for (const entry of this.entries) this.byAddress.set(addressName(entry.backend), entry);',
     announces: 'a backend that comes back is taken for as healthy as it was when it left',
   },
   {
