@@ -18,8 +18,15 @@ export type FlowId = Brand<number, 'FlowId'>;
  */
 export type SocketId = Brand<number, 'SocketId'>;
 
-/** A listener of one configuration: its place in the list of listeners, from 0. */
+/** An open listener: a number that the control plane handed out, below LISTENERS_MAX and used again when it is free. */
 export type ListenerId = Brand<number, 'ListenerId'>;
+
+/** A command that awaits its reply: counted up from 1, never reused in a process. */
+export type RequestId = Brand<number, 'RequestId'>;
+
+export function requestId(serial: number): RequestId {
+  return serial as RequestId;
+}
 
 export function flowId(slot: number): FlowId {
   return slot as FlowId;

@@ -129,6 +129,7 @@ export const LIMITS = {
   bufferSize: 16_393,
   maxConnections: 10_000,
   backendWeight: 100,
+  backendWeightMax: 255,
   graceSeconds: 5,
   subnetPrefixIpv4: 24,
   subnetPrefixIpv6: 64,
