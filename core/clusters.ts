@@ -10,7 +10,7 @@ import type { Random } from './random.ts';
 import { SourcePolicer } from './source-policer.ts';
 
 export interface Cluster {
-  /** Its place in the order of arrival; never another cluster's. */
+  /** Never another cluster's while this one is there, or one of its flows. */
   readonly number: number;
   readonly settings: ClusterSettings;
   readonly backends: BackendSet;
@@ -27,7 +27,10 @@ export class Clusters {
   private readonly placementSeed: Hash64;
   private readonly random: Random;
   private readonly tableSeed: TableSeed;
-  private readonly list: Cluster[] = [];
+  /** By number; one that was removed stays until its last flow has ended. */
+  private readonly list: (Cluster | undefined)[] = [];
+  private readonly flows: number[] = [];
+  private readonly freeNumbers: number[] = [];
   private readonly byName = new Map<string, Cluster>();
   private counting = false;
   private answering = false;
@@ -53,7 +56,8 @@ export class Clusters {
       const policy = { loadBalancing, loadMetric, random, placementSeed };
       const set = new BackendSet({ ...policy, backends: own, failOpen });
       const policer = new SourcePolicer(settings, this.tableSeed);
-      this.place({ number: this.list.length, settings, backends: set, policer });
+      const number = this.freeNumbers.pop() ?? this.list.length;
+      this.place({ number, settings, backends: set, policer });
     } else {
       known.backends.setFailOpen(failOpen);
       known.backends.setPolicy(loadBalancing, loadMetric);
@@ -61,9 +65,29 @@ export class Clusters {
       known.policer.configure(settings);
       this.place({ ...known, settings });
     }
-    this.counting = this.list.some((cluster) => cluster.settings.loadMetric === 'REQUESTS');
-    this.answering = this.list.some((cluster) => cluster.settings.exchange === 'request-response');
+    this.recount();
     return present(this.byName.get(settings.cluster), 'the cluster was placed');
+  }
+
+  /** Its live flows keep what they have. One that is not known is nobody's. */
+  remove(name: string): void {
+    const known = this.byName.get(name);
+    if (known === undefined) return;
+    this.byName.delete(name);
+    this.forgetIfIdle(known);
+    this.recount();
+  }
+
+  /** A flow was admitted to this cluster. */
+  flowOpened({ number }: Cluster): void {
+    this.flows[number] = (this.flows[number] ?? 0) + 1;
+  }
+
+  flowClosed(cluster: Cluster): void {
+    this.flows[cluster.number] = (this.flows[cluster.number] ?? 0) - 1;
+    if (this.list[cluster.number] !== this.byName.get(cluster.settings.cluster)) {
+      this.forgetIfIdle(cluster);
+    }
   }
 
   /** How long a probe took. A cluster that is not known is nobody's. */
@@ -97,9 +121,10 @@ export class Clusters {
   }
 
   get all(): readonly Cluster[] {
-    return this.list;
+    return [...this.byName.values()];
   }
 
+  /** Of a live flow: there although it was removed. */
   at(number: number): Cluster {
     return present(this.list[number], 'clusters keep their numbers');
   }
@@ -137,6 +162,21 @@ export class Clusters {
       datagramsPerSecond,
       datagramsBurst,
     };
+  }
+
+  private recount(): void {
+    this.counting = false;
+    this.answering = false;
+    for (const { settings } of this.byName.values()) {
+      this.counting ||= settings.loadMetric === 'REQUESTS';
+      this.answering ||= settings.exchange === 'request-response';
+    }
+  }
+
+  private forgetIfIdle({ number }: Cluster): void {
+    if ((this.flows[number] ?? 0) > 0) return;
+    this.list[number] = undefined;
+    this.freeNumbers.push(number);
   }
 
   private place(cluster: Cluster): void {

@@ -1,7 +1,8 @@
 /** The words that pass in and out of the control plane. Data only; a trace is a list of these. */
 import type { Address } from './address.ts';
 import type { DrainEvent } from './backend-states.ts';
-import type { Config } from './config.ts';
+import type { RequestId } from './brand.ts';
+import type { Command, Reply } from './commands.ts';
 import type { GeneratedDirective, Report } from './directives.ts';
 import type { Health } from './health/hysteresis.ts';
 import type { PassiveEvidence } from './health/passive-contract.ts';
@@ -14,14 +15,9 @@ import type {
 import type { Instant } from './time.ts';
 
 export type ControlInput =
-  /** The configuration from now on. Its listeners are opened the first time; later only clusters change. */
-  | { readonly kind: 'Configure'; readonly config: Config; readonly generation: number }
+  | { readonly kind: 'Command'; readonly request: RequestId; readonly command: Command }
   | { readonly kind: 'ProbeAnswered'; readonly probe: ProbeId; readonly answer: ProbeAnswer }
-  | { readonly kind: 'Reported'; readonly report: Report }
-  /** Soft stop: the grace time of the configuration begins now. */
-  | { readonly kind: 'Drain' }
-  /** Hard stop. */
-  | { readonly kind: 'Stop' };
+  | { readonly kind: 'Reported'; readonly report: Report };
 
 /** A probe to perform. */
 export type Probe = Extract<ProbePlanOutput, { kind: 'StartProbe' }>;
@@ -71,4 +67,6 @@ export type ControlOutput =
   | { readonly kind: 'Direct'; readonly message: GeneratedDirective }
   | Probe
   | Extract<ProbePlanOutput, { kind: 'CancelProbe' }>
-  | { readonly kind: 'Event'; readonly event: ControlEvent };
+  | { readonly kind: 'Event'; readonly event: ControlEvent }
+  /** To one command; once, and after everything that it directed. */
+  | { readonly kind: 'Reply'; readonly request: RequestId; readonly reply: Reply };

@@ -5,11 +5,18 @@
 import type { Address } from './address.ts';
 import { assert, assertNever, present } from './assert.ts';
 import { BackendStates, type DrainWake } from './backend-states.ts';
-import { backendIdentity } from './balancing/identity.ts';
 import { ClusterMetrics, type ClusterCounters } from './cluster-metrics.ts';
-import type { ClusterSettings, Config } from './config.ts';
+import { refused, type Answer, type Command, type ConfigCommand, type Reply } from './commands.ts';
+import type { ClusterSettings } from './config.ts';
 import type { ControlEvent, ControlInput, ControlOutput } from './control-contract.ts';
-import { initialDirectives, type Directive, type Report } from './directives.ts';
+import {
+  changedClusters,
+  directivesBetween,
+  ListenerNumbers,
+  removedClusters,
+} from './control-directives.ts';
+import { addressKey, applyCommands, EMPTY_STATE, type ControlState } from './control-state.ts';
+import type { Directive, Report } from './directives.ts';
 import type { Hash64 } from './hash.ts';
 import type { Health } from './health/hysteresis.ts';
 import { evaluateAvailability, RollUp } from './health/roll-up.ts';
@@ -22,6 +29,8 @@ import {
 } from './health/watch.ts';
 import { OutputQueue } from './output-queue.ts';
 import { createRandom } from './random.ts';
+import { knobsOf, reconcileState } from './reconcile.ts';
+import type { Status } from './status.ts';
 import { after, until, type Instant } from './time.ts';
 
 export interface ControlOptions {
@@ -32,6 +41,7 @@ export interface ControlOptions {
 }
 
 type HealthChanged = Extract<WatchOutput, { kind: 'HealthChanged' }>;
+type ListenerFailed = Extract<Report, { kind: 'ListenerFailed' }>;
 type ProbeEnded = Extract<WatchOutput, { kind: 'ProbeEnded' }>;
 
 /** After each input, every output is polled before the next input. */
@@ -41,9 +51,12 @@ export class ControlPlane {
   private readonly rollUp = new RollUp();
   private readonly metrics = new ClusterMetrics();
   private readonly outputs = new OutputQueue<ControlOutput>();
-  private readonly clusters = new Map<string, ClusterSettings>();
-  private config: Config | undefined;
+  private readonly numbers = new ListenerNumbers();
+  /** Why a listener did not open, by the key of its address. */
+  private readonly failures = new Map<string, string>();
+  private state = EMPTY_STATE;
   private generation = 0;
+  private stopping: 'soft' | 'hard' | undefined;
 
   constructor(options: ControlOptions) {
     this.watch = new HealthWatch(createRandom(options.randomSeed), options.probesInFlightMax);
@@ -52,17 +65,16 @@ export class ControlPlane {
   handleInput(input: ControlInput, now: Instant): void {
     assert(this.outputs.pending === 0, 'outputs are drained before the next call');
     switch (input.kind) {
-      case 'Configure':
-        return this.configure(input.config, input.generation, now);
+      case 'Command': {
+        const reply = this.execute(input.command, now);
+        this.outputs.push({ kind: 'Reply', request: input.request, reply });
+        return undefined;
+      }
       case 'ProbeAnswered':
         this.watch.probeAnswered(input.probe, input.answer, now);
         return this.drainWatch();
       case 'Reported':
         return this.onReport(input.report, now);
-      case 'Drain':
-        return this.beginDrain(now);
-      case 'Stop':
-        return this.direct({ kind: 'Stop' });
       default:
         return assertNever(input);
     }
@@ -102,56 +114,113 @@ export class ControlPlane {
     return this.watch.probesInFlight;
   }
 
-  /**
-   * Clusters first, so that no listener opens without; then the first probes; then, but for the first time, who may serve
-   * and who may not, so that nothing depends on what a data plane remembers. A backend that stays keeps its health, whatever
-   * else changed.
-   */
-  private configure(config: Config, generation: number, now: Instant): void {
-    assert(generation > this.generation, 'each configuration has a generation of its own');
-    const isFirst = this.config === undefined;
-    this.config = config;
-    this.generation = generation;
-    this.replaceClusters(config.clusters);
-    this.states.configure(config.clusters);
-    for (const directive of initialDirectives(config)) {
-      if (isFirst || directive.kind !== 'AddListener') this.direct(directive);
+  private execute(command: Command, now: Instant): Reply {
+    switch (command.kind) {
+      case 'Status':
+        return this.accept(false, { kind: 'Status', status: this.status() });
+      case 'SoftStop':
+        return this.beginDrain(now);
+      case 'HardStop':
+        return this.stop();
+      case 'Reload': {
+        const commands = reconcileState(this.state, command.config);
+        return this.change(commands, now, { kind: 'Reloaded', commands: commands.length });
+      }
+      default:
+        return this.change([command], now);
     }
-    this.watch.configure(config.clusters.map(watchedCluster), now);
-    this.drainWatch();
-    if (!isFirst) this.repeatHealth(config);
-    for (const { cluster } of config.clusters) this.recordAvailability(cluster);
   }
 
-  private repeatHealth({ clusters }: Config): void {
-    for (const { cluster, backends } of clusters) {
-      for (const { address } of backends) {
-        this.steer(cluster, address);
-      }
+  /** All of them or none, as one generation. */
+  private change(commands: readonly ConfigCommand[], now: Instant, answer?: Answer): Reply {
+    if (this.stopping !== undefined) {
+      return refused('Stopping', 'the process is about to end, and changes nothing any more');
+    }
+    const applied = applyCommands(this.state, commands);
+    if (!applied.ok) return applied;
+    if (applied.changed) this.adopt(applied.state, now);
+    return this.accept(applied.changed, answer);
+  }
+
+  private accept(changed: boolean, answer?: Answer): Reply {
+    return { ok: true, changed, generation: this.generation, answer };
+  }
+
+  /**
+   * Data planes first, then the first probes of what is new; then, of clusters that were there before, who may serve and who
+   * may not, so that nothing depends on what a data plane remembers. A backend that stays keeps its health, whatever else
+   * changed.
+   */
+  private adopt(state: ControlState, now: Instant): void {
+    const old = this.state;
+    const changed = changedClusters(old, state);
+    const removed = removedClusters(old, state);
+    this.state = state;
+    this.generation += 1;
+    for (const key of this.failures.keys()) {
+      if (!state.listeners.has(key)) this.failures.delete(key);
+    }
+    for (const cluster of removed) this.forgetCluster(cluster);
+    for (const { cluster } of changed) {
+      this.rollUp.add(cluster);
+      this.metrics.add(cluster);
+    }
+    for (const directive of directivesBetween(old, state, this.numbers)) this.direct(directive);
+    if (changed.length + removed.length === 0) return;
+    this.watchBackends(now);
+    for (const { cluster, backends } of changed) {
+      if (!old.clusters.has(cluster)) continue;
+      for (const { address } of backends) this.steer(cluster, address);
     }
     this.states.repeat();
     this.drainStates();
+    for (const { cluster } of changed) this.recordAvailability(cluster);
   }
 
-  private replaceClusters(clusters: readonly ClusterSettings[]): void {
-    const wanted = new Set(clusters.map(({ cluster }) => cluster));
-    for (const cluster of this.clusters.keys()) {
-      if (wanted.has(cluster)) continue;
-      this.clusters.delete(cluster);
-      this.rollUp.remove(cluster);
-      this.metrics.remove(cluster);
-    }
-    for (const settings of clusters) {
-      this.clusters.set(settings.cluster, settings);
-      this.rollUp.add(settings.cluster);
-      this.metrics.add(settings.cluster);
-    }
+  private forgetCluster(cluster: string): void {
+    this.rollUp.remove(cluster);
+    this.metrics.remove(cluster);
+  }
+
+  private watchBackends(now: Instant): void {
+    const clusters = [...this.state.clusters.values()];
+    this.states.configure(clusters);
+    this.watch.configure(clusters.map(watchedCluster), now);
+    this.drainWatch();
   }
 
   /** Backends are probed while flows are left: `Stopped` says when there are none. */
-  private beginDrain(now: Instant): void {
-    const { grace } = present(this.config, 'a drain follows a configuration');
-    this.direct({ kind: 'Drain', deadline: after(now, grace) });
+  private beginDrain(now: Instant): Reply {
+    this.stopping ??= 'soft';
+    this.direct({ kind: 'Drain', deadline: after(now, this.state.grace) });
+    return this.accept(true);
+  }
+
+  private stop(): Reply {
+    const isNews = this.stopping !== 'hard';
+    this.stopping = 'hard';
+    if (isNews) this.direct({ kind: 'Stop' });
+    return this.accept(isNews);
+  }
+
+  private status(): Status {
+    const { state, generation, numbers, failures, watch } = this;
+    return {
+      generation,
+      stopping: this.stopping !== undefined,
+      grace: state.grace,
+      listeners: [...state.listeners].map(([key, { config, active }]) => {
+        return { config, active, listener: numbers.of(key), failure: failures.get(key) };
+      }),
+      clusters: [...state.clusters.values()].map((settings) => ({
+        settings: knobsOf(settings),
+        backends: settings.backends.map((backend) => ({
+          backend,
+          health: watch.healthOf(settings.cluster, backend.address),
+          ejected: watch.isEjected(settings.cluster, backend.address),
+        })),
+      })),
+    };
   }
 
   private onReport(report: Report, now: Instant): void {
@@ -167,13 +236,26 @@ export class ControlPlane {
         return this.drainStates();
       case 'Stopped':
         return this.stopProbing(now);
-      case 'ListenerOpened':
       case 'ListenerFailed':
+        return this.onListenerFailed(report, now);
+      case 'ListenerOpened':
+        this.failures.delete(addressKey(report.address));
+        return undefined;
+      case 'ListenerClosed':
       case 'UpstreamFailed':
         return undefined;
       default:
         return assertNever(report);
     }
+  }
+
+  /** It is not active then, unless a data plane tries again by itself: the next reload or Activate opens it anew. */
+  private onListenerFailed({ listener, address, errno }: ListenerFailed, now: Instant): void {
+    const key = addressKey(address);
+    if (this.numbers.of(key) !== listener) return;
+    this.failures.set(key, errno);
+    if (this.state.listeners.get(key)?.config.bindRetry !== undefined) return;
+    this.change([{ kind: 'DeactivateListener', address }], now);
   }
 
   private stopProbing(now: Instant): void {
@@ -221,7 +303,8 @@ export class ControlPlane {
 
   private onProbeEnded({ cluster, address, outcome, startedAt, endedAt }: ProbeEnded): void {
     this.metrics.probeEnded(cluster, outcome);
-    if (outcome !== 'ok' || this.clusters.get(cluster)?.loadMetric !== 'CONNECTION_TIME') return;
+    if (outcome !== 'ok' || this.state.clusters.get(cluster)?.loadMetric !== 'CONNECTION_TIME')
+      return;
     this.direct({ kind: 'SetProbeTime', cluster, address, took: until(startedAt, endedAt) });
   }
 
@@ -248,10 +331,11 @@ export class ControlPlane {
   }
 
   private recordAvailability(cluster: string): void {
-    const { backends, health } = present(this.clusters.get(cluster), 'the cluster is configured');
-    // As the data plane counts them: one id at one address is one backend.
-    const distinct = new Map(backends.map((backend) => [backendIdentity(backend), backend]));
-    const conditions = [...distinct.values()].map(({ address }) => ({
+    const { backends, health } = present(
+      this.state.clusters.get(cluster),
+      'the cluster is configured',
+    );
+    const conditions = backends.map(({ address }) => ({
       health: this.healthOf(cluster, address),
       ejected: this.watch.isEjected(cluster, address),
       closing: this.states.stateOf(cluster, address) !== 'active',

@@ -3,7 +3,9 @@
  * back. Production and simulator run this very file. With one worker both machines share a thread, so a directive is an
  * input of the data plane at once, in a turn of its own.
  */
-import { assertNever } from './assert.ts';
+import { assert, assertNever, present } from './assert.ts';
+import { requestId, type RequestId } from './brand.ts';
+import type { Command, Reply } from './commands.ts';
 import type { Config } from './config.ts';
 import type { ControlEvent, ControlInput, ControlOutput, Probe } from './control-contract.ts';
 import type { ControlPlane } from './control-plane.ts';
@@ -38,7 +40,9 @@ export class ControlPump {
   private readonly inbox: (ControlInput | 'timer')[] = [];
   private isRunning = false;
   private armed: Instant | undefined;
-  private generation = 0;
+  private requests = 0;
+  /** Who waits for a reply. */
+  private readonly waiting = new Map<RequestId, (reply: Reply) => void>();
 
   constructor(control: ControlPlane, ports: ControlPorts, plane: Directed) {
     this.control = control;
@@ -46,18 +50,27 @@ export class ControlPump {
     this.plane = plane;
   }
 
-  /** The configuration from now on, as a new generation. */
+  /** `answered` hears the reply once, when what the command directed has been done. */
+  command(command: Command, answered: (reply: Reply) => void = () => undefined): void {
+    this.requests += 1;
+    const request = requestId(this.requests);
+    this.waiting.set(request, answered);
+    this.feed({ kind: 'Command', request, command });
+  }
+
+  /** The configuration from now on; one that was checked is never refused. */
   configure(config: Config): void {
-    this.generation += 1;
-    this.feed({ kind: 'Configure', config, generation: this.generation });
+    this.command({ kind: 'Reload', config }, (reply) => {
+      assert(reply.ok, reply.ok ? '' : reply.error.message);
+    });
   }
 
   drain(): void {
-    this.feed({ kind: 'Drain' });
+    this.command({ kind: 'SoftStop' });
   }
 
   stop(): void {
-    this.feed({ kind: 'Stop' });
+    this.command({ kind: 'HardStop' });
   }
 
   probeAnswered(probe: ProbeId, answer: ProbeAnswer): void {
@@ -95,15 +108,24 @@ export class ControlPump {
   /** The data plane's turn ends last: what it reports then is the next input. */
   private performAll(): void {
     const { control } = this;
+    const replies: Extract<ControlOutput, { kind: 'Reply' }>[] = [];
     let directed = false;
     for (let output = control.pollOutput(); output !== undefined; output = control.pollOutput()) {
       directed ||= output.kind === 'Direct';
-      this.perform(output);
+      if (output.kind === 'Reply') replies.push(output);
+      else this.perform(output);
     }
     if (directed) this.plane.endTurn();
+    for (const { request, reply } of replies) this.answer(request, reply);
   }
 
-  private perform(output: ControlOutput): void {
+  private answer(request: RequestId, reply: Reply): void {
+    const answered = present(this.waiting.get(request), 'a command is answered once');
+    this.waiting.delete(request);
+    answered(reply);
+  }
+
+  private perform(output: Exclude<ControlOutput, { kind: 'Reply' }>): void {
     switch (output.kind) {
       case 'Direct':
         return this.plane.direct(output.message);

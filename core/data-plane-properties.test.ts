@@ -82,7 +82,14 @@ type Event =
   | { readonly kind: 'late'; readonly front: number }
   | { readonly kind: 'writable' }
   | { readonly kind: 'timer' }
-  | { readonly kind: 'cluster'; readonly settings: Settings };
+  | { readonly kind: 'cluster'; readonly settings: Settings }
+  | { readonly kind: 'no cluster' }
+  | {
+      readonly kind: 'listener';
+      readonly front: number;
+      readonly how: 'add' | 'update' | 'remove';
+      readonly maxFlows: number;
+    };
 
 interface Settings {
   readonly loadBalancing: LoadBalancing;
@@ -129,6 +136,13 @@ const events: fc.Arbitrary<Event> = fc.oneof(
   fc.record({ kind: fc.constant('timer') }),
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('writable') }) },
   fc.record({ kind: fc.constant('cluster'), settings }),
+  fc.record({ kind: fc.constant('no cluster') }),
+  fc.record({
+    kind: fc.constant('listener'),
+    front,
+    how: fc.constantFrom('add', 'update', 'remove'),
+    maxFlows: fc.constantFrom(0, 1, 3, 6),
+  }),
 );
 
 const turns: fc.Arbitrary<Turn> = fc.record({
@@ -173,7 +187,26 @@ function happen(bench: PlaneBench, event: Event): void {
       return bench.fire();
     case 'cluster':
       return bench.direct({ kind: 'SetCluster', settings: clusterOf(event.settings) });
+    case 'no cluster':
+      return bench.direct({ kind: 'RemoveCluster', cluster: 'c' });
+    case 'listener':
+      return directListener(bench, event.front, event.how, event.maxFlows);
   }
+}
+
+/** As a control plane would: it knows who is there. */
+function directListener(
+  bench: PlaneBench,
+  number: number,
+  how: 'add' | 'update' | 'remove',
+  maxFlows: number,
+): void {
+  const listener = listenerId(number);
+  const config = listenerConfig({ maxFlows, maxRxDatagramSize: 10 });
+  const isThere = bench.isListening(listener);
+  if (how === 'remove') return bench.direct({ kind: 'RemoveListener', listener });
+  if (how === 'update') return bench.direct({ kind: 'UpdateListener', listener, config });
+  if (!isThere) bench.direct({ kind: 'AddListener', listener, config });
 }
 
 /** Open, long closed, or never open at all. */
@@ -183,7 +216,7 @@ function someSocket(bench: PlaneBench, pick: number, act: (nth: number) => void)
 }
 
 function admissions(bench: PlaneBench): number {
-  return FRONTS.reduce((sum, at) => sum + bench.counters(at).flowsCreated, 0);
+  return bench.total('flowsCreated');
 }
 
 /** New flows take idle backends in the order of the list: one that still counted a flow would be passed over. */
@@ -196,7 +229,11 @@ function expectIdleBackends(bench: PlaneBench): void {
     sendProxyProtocol: false,
     backends: [1, 2, 3, 4, 5],
   };
-  bench.turn(() => bench.direct({ kind: 'SetCluster', settings: clusterOf(calm) }));
+  bench.turn(() => {
+    bench.direct({ kind: 'SetCluster', settings: clusterOf(calm) });
+    for (const at of FRONTS) directListener(bench, at, 'update', 3);
+    for (const at of FRONTS) directListener(bench, at, 'add', 3);
+  });
   const calls = bench.turn(() => {
     for (let from = 0; from < 5; from += 1) {
       bench.client('z', `10.2.0.${from + 1}:1`, from < 3 ? 0 : 1);

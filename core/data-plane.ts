@@ -13,9 +13,8 @@ import {
   type SocketId,
 } from './brand.ts';
 import { Clusters, type Cluster } from './clusters.ts';
-import type { ClusterSettings, ListenerConfig } from './config.ts';
 import type { Output } from './contract.ts';
-import type { GeneratedDirective, Report } from './directives.ts';
+import type { Directive, GeneratedDirective, Report } from './directives.ts';
 import { Egress } from './egress.ts';
 import { Evidence } from './evidence.ts';
 import { GuardedBackends, LoopGuard } from './loop-guard.ts';
@@ -24,11 +23,14 @@ import type { UdpManager } from './manager.ts';
 import { foldOutput, type ListenerCounters } from './metrics.ts';
 import { OutputQueue } from './output-queue.ts';
 import type { PlaneInput, PlaneOptions, PlaneOutput, Wake } from './plane-contract.ts';
-import { newListener, type Listener } from './plane-listener.ts';
+import type { Listener } from './plane-listener.ts';
+import { Listeners } from './plane-listeners.ts';
 import type { Errno, SendFailed } from './ports.ts';
 import { createRandom } from './random.ts';
 import type { Instant } from './time.ts';
 import { Upstreams } from './upstreams.ts';
+
+type ClusterDirective = Extract<Directive, { kind: 'SetCluster' | 'RemoveCluster' }>;
 
 interface Stopping {
   readonly deadline: Instant;
@@ -36,8 +38,7 @@ interface Stopping {
 }
 
 export class DataPlane {
-  private readonly options: PlaneOptions;
-  private readonly listeners: (Listener | undefined)[] = [];
+  private readonly listeners: Listeners;
   readonly clusters: Clusters;
   private readonly loops: LoopGuard;
   private readonly lent: GuardedBackends;
@@ -50,16 +51,27 @@ export class DataPlane {
   private readonly losses: Losses;
   private stopping: Stopping | undefined;
   private stopped = false;
+  private generation = 0;
+  private staleCount = 0;
 
   constructor(options: PlaneOptions) {
-    this.options = options;
     this.loops = new LoopGuard(options.hosts ?? [], options.tableSeed);
     this.losses = new Losses((report) => this.report(report), options.closesPerTurn);
     this.lent = new GuardedBackends(this.loops, this.losses.fates);
     const random = createRandom(options.randomSeed);
     this.clusters = new Clusters(options.placementSeed, random, options.tableSeed);
     const { outputs, clusters, egress, evidence, losses } = this;
-    this.upstreams = new Upstreams({ outputs, clusters, egress, evidence, losses });
+    const upstreams = new Upstreams({ outputs, clusters, egress, evidence, losses });
+    this.upstreams = upstreams;
+    this.listeners = new Listeners({
+      options,
+      outputs,
+      clusters,
+      egress,
+      upstreams,
+      drain: (listener, now) => this.drain(listener, now),
+      report: (report) => this.report(report),
+    });
   }
 
   /** Takes one input; all outputs of earlier calls must have been polled. */
@@ -79,12 +91,9 @@ export class DataPlane {
       case 'SendFailed':
         return this.onSendFailed(input.failure);
       case 'UpstreamWritable':
-        return this.egress.upstreamWritable(this.ownerOf(input.socket), input.socket);
       case 'ListenerWritable':
-        return this.egress.listenerWritable(this.listenerAt(input.listener), input.listener);
       case 'LateSendFailure':
-        this.listenerAt(input.listener).counters.sendFailedLate += 1;
-        return undefined;
+        return this.onSocketNews(input);
       case 'Flushed':
         return this.onFlushed(now);
       case 'Directed':
@@ -100,13 +109,13 @@ export class DataPlane {
    */
   handleTimeout(now: Instant): void {
     assert(this.outputs.pending === 0, 'outputs are drained before the next call');
-    for (const listener of this.listeners) {
-      const armed = listener?.manager.pollTimeout();
-      if (listener === undefined || armed === undefined || armed > now) continue;
+    for (const listener of this.listeners.all) {
+      const armed = listener.manager.pollTimeout();
+      if (armed === undefined || armed > now) continue;
       listener.manager.handleTimeout(now);
       this.drain(listener, now);
     }
-    this.losses.sweep.slice(this.listeners, now, (listener) => this.drain(listener, now));
+    this.losses.sweep.slice(this.listeners.byNumber, now, (listener) => this.drain(listener, now));
     if (this.stopping !== undefined && this.stopping.deadline <= now) this.stop(now);
   }
 
@@ -119,8 +128,8 @@ export class DataPlane {
     if (this.stopping !== undefined && !this.stopped) {
       wake = { at: this.stopping.deadline, reason: 'drain-deadline' };
     }
-    for (const listener of this.listeners) {
-      const at = listener?.manager.pollTimeout();
+    for (const listener of this.listeners.all) {
+      const at = listener.manager.pollTimeout();
       if (at !== undefined && (wake === undefined || at < wake.at))
         wake = { at, reason: 'flow-idle' };
     }
@@ -142,12 +151,22 @@ export class DataPlane {
 
   /** The counters of a listener, for readers; undefined when there is no such listener. */
   countersOf(listener: ListenerId): Readonly<ListenerCounters> | undefined {
-    return this.listeners[listener]?.counters;
+    return this.listeners.at(listener)?.counters;
+  }
+
+  /** What listeners counted that were removed. */
+  get retired(): Readonly<ListenerCounters> {
+    return this.listeners.retired;
+  }
+
+  /** Directives of an earlier generation than one that was obeyed: refused. */
+  get staleDirectives(): number {
+    return this.staleCount;
   }
 
   /** The flow machine of a listener, for whole-state checks. */
   managerOf(listener: ListenerId): UdpManager | undefined {
-    return this.listeners[listener]?.manager;
+    return this.listeners.at(listener)?.manager;
   }
 
   private onClientArrived(
@@ -157,7 +176,8 @@ export class DataPlane {
     payload: Uint8Array,
     now: Instant,
   ): void {
-    const listener = this.listenerAt(id);
+    const listener = this.listeners.at(id);
+    if (listener === undefined) return;
     listener.counters.clientReceived += 1;
     this.lent.cluster = this.clusters.of(listener.config);
     listener.manager.handleInput(
@@ -169,6 +189,7 @@ export class DataPlane {
 
   private onBackendArrived(socket: SocketId, payload: Uint8Array, now: Instant): void {
     const listener = this.ownerOf(socket);
+    if (listener === undefined) return;
     listener.counters.backendReceived += 1;
     const slot = this.upstreams.slotOf(socket);
     if (slot === undefined) {
@@ -183,7 +204,9 @@ export class DataPlane {
   }
 
   private onRefused(socket: SocketId): void {
-    this.ownerOf(socket).counters.upstreamRefused += 1;
+    const listener = this.ownerOf(socket);
+    if (listener === undefined) return;
+    listener.counters.upstreamRefused += 1;
     if (this.upstreams.slotOf(socket) === undefined) return;
     this.evidence.refused(this.upstreams.targetOf(socket), serialOf(socket));
   }
@@ -191,6 +214,7 @@ export class DataPlane {
   /** The flow is aborted, unless it closed in the very drain that opened it (spec §6.7, T12). */
   private onOpenFailed(socket: SocketId, errno: Errno, unsent: number, now: Instant): void {
     const listener = this.ownerOf(socket);
+    if (listener === undefined) return;
     listener.sentToBackends -= unsent;
     listener.counters.droppedUnknownFlow += unsent;
     listener.counters.upstreamOpenFailed += 1;
@@ -203,18 +227,37 @@ export class DataPlane {
   }
 
   private onListenerAnswer(id: ListenerId, errno: Errno | undefined): void {
-    const { generation, config } = this.listenerAt(id);
+    const listener = this.listeners.at(id);
+    if (listener === undefined) return;
+    const { generation, config } = listener;
     const about = { generation, listener: id, address: config.address };
     if (errno === undefined) this.report({ kind: 'ListenerOpened', ...about });
     else this.report({ kind: 'ListenerFailed', ...about, errno });
   }
 
   private onSendFailed(failure: SendFailed): void {
-    if (failure.direction === 'to-backend') {
-      const isOpen = this.upstreams.slotOf(failure.socket) !== undefined;
-      return this.egress.failed(this.ownerOf(failure.socket), failure, isOpen);
-    }
-    return this.egress.failed(this.listenerAt(failure.listener), failure, !this.stopped);
+    const toBackend = failure.direction === 'to-backend';
+    const listener = toBackend ? this.ownerOf(failure.socket) : this.listeners.at(failure.listener);
+    if (listener === undefined) return;
+    const isOpen = toBackend
+      ? this.upstreams.slotOf(failure.socket) !== undefined
+      : !this.stopped && !this.listeners.isLeaving(listener);
+    this.egress.failed(listener, failure, isOpen);
+  }
+
+  private onSocketNews(
+    news: Extract<
+      PlaneInput,
+      { kind: 'UpstreamWritable' | 'ListenerWritable' | 'LateSendFailure' }
+    >,
+  ): void {
+    const toBackend = news.kind === 'UpstreamWritable';
+    const listener = toBackend ? this.ownerOf(news.socket) : this.listeners.at(news.listener);
+    if (listener === undefined) return;
+    if (toBackend) this.egress.upstreamWritable(listener, news.socket);
+    else if (news.kind === 'ListenerWritable')
+      this.egress.listenerWritable(listener, news.listener);
+    else listener.counters.sendFailedLate += 1;
   }
 
   /** A drain is over once no flow is left and the last reply has gone. */
@@ -223,23 +266,27 @@ export class DataPlane {
     if (this.addressesChanged) this.learnAddresses();
     this.evidence.flushed(now);
     this.losses.drains.flushed(now);
-    for (const listener of this.listeners) {
-      if (listener === undefined) continue;
-      listener.counters.forwarded += listener.sentToBackends;
-      listener.counters.returned += listener.sentToClients;
-      listener.sentToBackends = 0;
-      listener.sentToClients = 0;
-    }
+    this.listeners.flushed();
     if (this.stopping !== undefined && this.flowCount + this.waiting === 0) this.stop(now);
   }
 
   private onDirective(message: GeneratedDirective, now: Instant): void {
     const { directive, generation } = message;
+    if (generation < this.generation) {
+      this.staleCount += 1;
+      return undefined;
+    }
+    this.generation = generation;
     switch (directive.kind) {
       case 'SetCluster':
-        return this.setCluster(directive.settings, now);
+      case 'RemoveCluster':
+        this.addressesChanged = true;
+        return this.changeCluster(directive, now);
       case 'AddListener':
-        return this.addListener(directive.listener, directive.config, generation);
+      case 'UpdateListener':
+      case 'RemoveListener':
+        this.addressesChanged = true;
+        return this.listeners.obey(directive, generation, now);
       case 'SetHealth':
       case 'SetBackendState':
         return this.losses.learn(this.clusters, directive, now);
@@ -255,61 +302,31 @@ export class DataPlane {
     }
   }
 
-  private setCluster(settings: ClusterSettings, now: Instant): void {
-    this.losses.judge(this.clusters.set(settings), now);
-    this.addressesChanged = true;
-    for (const listener of this.listeners) {
-      if (listener === undefined || listener.config.cluster !== settings.cluster) continue;
-      const config = this.clusters.configFor(listener.config);
-      listener.manager.handleInput({ kind: 'Config', event: { kind: 'SetCluster', config } }, now);
-      this.drain(listener, now);
+  private changeCluster(directive: ClusterDirective, now: Instant): void {
+    if (directive.kind === 'RemoveCluster') {
+      this.clusters.remove(directive.cluster);
+      return this.listeners.clusterChanged(directive.cluster, now);
     }
-  }
-
-  private addListener(id: ListenerId, config: ListenerConfig, generation: number): void {
-    assert(this.listeners[id] === undefined, 'a listener is added once');
-    const about = { id, config, generation };
-    this.listeners[id] = newListener(about, this.clusters.configFor(config), this.options);
-    this.addressesChanged = true;
-    this.upstreams.grow(this.listeners.reduce((sum, one) => sum + (one?.config.maxFlows ?? 0), 0));
-    this.outputs.push({
-      kind: 'OpenListener',
-      listener: id,
-      address: config.address,
-      ipv6Only: config.ipv6Only,
-    });
+    this.losses.judge(this.clusters.set(directive.settings), now);
+    this.listeners.clusterChanged(directive.settings.cluster, now);
   }
 
   private learnAddresses(): void {
     this.addressesChanged = false;
-    const listeners = this.listeners.flatMap((listener) => listener?.config ?? []);
-    this.loops.learn(listeners, this.clusters.all);
+    this.loops.learn(this.listeners.configs, this.clusters.all);
   }
 
   private beginDrain(stopping: Stopping, now: Instant): void {
     this.stopping = stopping;
-    this.stopAdmitting(now);
-  }
-
-  private stopAdmitting(now: Instant): void {
-    for (const listener of this.listeners) {
-      listener?.manager.handleInput({ kind: 'Config', event: { kind: 'Drain' } }, now);
-    }
+    this.listeners.stopAdmitting(now);
   }
 
   /** Closes whatever is open; the second time there is nothing left to do. */
   private stop(now: Instant): void {
     if (this.stopped) return;
     this.stopped = true;
-    this.stopAdmitting(now);
     const flowsClosed = this.flowCount;
-    for (const listener of this.listeners) {
-      if (listener === undefined) continue;
-      listener.manager.closeAll(now);
-      this.drain(listener, now);
-      this.egress.listenerClosed(listener, listener.id);
-      this.outputs.push({ kind: 'CloseListener', listener: listener.id });
-    }
+    this.listeners.closeAll(now);
     const generation = present(this.stopping, 'a stop was directed').generation;
     this.report({ kind: 'Stopped', generation, flowsClosed });
   }
@@ -363,15 +380,12 @@ export class DataPlane {
     this.outputs.push({ kind: 'Report', report });
   }
 
-  private listenerAt(id: ListenerId): Listener {
-    return present(this.listeners[id], 'a listener is known before it speaks');
-  }
-
   private clusterOf(listener: Listener): Cluster {
     return present(this.clusters.of(listener.config), 'a flow was admitted to a cluster');
   }
 
-  private ownerOf(socket: SocketId): Listener {
-    return this.listenerAt(listenerOf(socket));
+  /** Undefined when its listener is no more. */
+  private ownerOf(socket: SocketId): Listener | undefined {
+    return this.listeners.at(listenerOf(socket));
   }
 }

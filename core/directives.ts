@@ -11,11 +11,21 @@ import type { Duration, Instant } from './time.ts';
 export type Directive =
   /** A cluster with its backends, new or in place of the one of the same name. Live flows keep what they have. */
   | { readonly kind: 'SetCluster'; readonly settings: ClusterSettings }
+  /** Listeners that lead there lead nowhere until there is one of that name again; live flows keep their backends. */
+  | { readonly kind: 'RemoveCluster'; readonly cluster: string }
   | {
       readonly kind: 'AddListener';
       readonly listener: ListenerId;
       readonly config: ListenerConfig;
     }
+  /** Other limits, times or cluster for an open listener. Its socket and its live flows stay. */
+  | {
+      readonly kind: 'UpdateListener';
+      readonly listener: ListenerId;
+      readonly config: ListenerConfig;
+    }
+  /** Closes its flows and its socket. What is heard of them later is nobody's. */
+  | { readonly kind: 'RemoveListener'; readonly listener: ListenerId }
   /** Whether new flows may go to the backends at `address`. Live flows stay; a cluster that is not known is nobody's. */
   | {
       readonly kind: 'SetHealth';
@@ -64,6 +74,14 @@ export type Report =
       readonly listener: ListenerId;
       readonly address: Address;
       readonly errno: string;
+    }
+  /** It was removed, and so many live flows with it. */
+  | {
+      readonly kind: 'ListenerClosed';
+      readonly generation: number;
+      readonly listener: ListenerId;
+      readonly address: Address;
+      readonly flowsClosed: number;
     }
   /** The socket of a live flow heard a refusal. `flow` tells live flows apart. */
   | {

@@ -146,6 +146,15 @@ export function newCounters(): ListenerCounters {
   };
 }
 
+/** Adds what another counted, so that totals outlive a listener. */
+export function addCounters(sum: ListenerCounters, other: Readonly<ListenerCounters>): void {
+  for (const key of Object.keys(other)) if (isCounter(key)) sum[key] += other[key];
+}
+
+function isCounter(key: string): key is keyof ListenerCounters {
+  return key in CATALOGUE;
+}
+
 /** Adds one output of a flow machine. */
 export function foldOutput(counters: ListenerCounters, output: Output): void {
   if (output.kind === 'Metric') foldMetric(counters, output.event);

@@ -10,11 +10,11 @@ import type { PlaneOptions } from './plane-contract.ts';
 
 export interface Listener extends Tally {
   readonly id: ListenerId;
-  readonly config: ListenerConfig;
+  config: ListenerConfig;
   readonly generation: number;
   readonly manager: UdpManager;
   /** Slot to socket id. */
-  readonly sockets: Float64Array;
+  sockets: Float64Array;
 }
 
 /** With a flow machine under `cluster`, and nothing counted. */
@@ -39,4 +39,13 @@ export function newListener(
     sentToBackends: 0,
     sentToClients: 0,
   };
+}
+
+/** Other limits, times or cluster under the same address. Room that is there is kept. */
+export function updateListener(listener: Listener, config: ListenerConfig): void {
+  listener.config = config;
+  if (config.maxFlows <= listener.sockets.length) return;
+  const sockets = new Float64Array(config.maxFlows);
+  sockets.set(listener.sockets);
+  listener.sockets = sockets;
 }

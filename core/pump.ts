@@ -41,8 +41,13 @@ export class Pump implements Arrivals {
     this.onFailure = (failure) => this.feed({ kind: 'SendFailed', failure });
   }
 
-  /** Control enters between turns, through the same pump; the caller ends the turn. */
+  /**
+   * Control enters between turns, through the same pump; the caller ends the turn. A listener's socket is closed when the
+   * turn is over, and only then can another have its address, or its number: so one that is added begins a new turn.
+   */
   direct(message: GeneratedDirective): void {
+    const isFollowing = this.closing.some(({ kind }) => kind === 'CloseListener');
+    if (isFollowing && message.directive.kind === 'AddListener') this.endTurn();
     this.feed({ kind: 'Directed', message });
   }
 

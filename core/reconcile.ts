@@ -14,23 +14,26 @@ const BACKEND_COMMANDS_MAX = 64;
 
 /**
  * Clusters come before the listeners that lead there, and go after them. A listener that is new is active at the end. Two
- * listeners of `new` at one address make a command that is refused.
+ * listeners of `wanted` at one address make a command that is refused.
  */
-export function reconcile(old: Config, wanted: Config): ConfigCommand[] {
-  const oldClusters = new Map(old.clusters.map((one) => [one.cluster, one]));
+export function reconcile(before: Config, wanted: Config): ConfigCommand[] {
+  const oldClusters = new Map(before.clusters.map((one) => [one.cluster, one]));
   const keptClusters = new Set(wanted.clusters.map(({ cluster }) => cluster));
-  const oldListeners = new Map(old.listeners.map((one) => [addressKey(one.address), one]));
+  // Each is met once: a second listener at its address is a new one.
+  const oldListeners = new Map(before.listeners.map((one) => [addressKey(one.address), one]));
   const keptListeners = new Set(wanted.listeners.map(({ address }) => addressKey(address)));
-  const lostListeners = old.listeners.filter(({ address }) => {
+  const lostListeners = before.listeners.filter(({ address }) => {
     return !keptListeners.has(addressKey(address));
   });
-  const lostClusters = old.clusters.filter(({ cluster }) => !keptClusters.has(cluster));
+  const lostClusters = before.clusters.filter(({ cluster }) => !keptClusters.has(cluster));
   return [
-    ...(old.grace === wanted.grace ? [] : [{ kind: 'SetGrace', grace: wanted.grace } as const]),
+    ...(before.grace === wanted.grace ? [] : [{ kind: 'SetGrace', grace: wanted.grace } as const]),
     ...lostListeners.map(({ address }) => ({ kind: 'RemoveListener', address }) as const),
     ...wanted.clusters.flatMap((one) => clusterCommands(oldClusters.get(one.cluster), one)),
     ...wanted.listeners.flatMap((one) => {
-      return listenerCommands(oldListeners.get(addressKey(one.address)), one);
+      const old = oldListeners.get(addressKey(one.address));
+      oldListeners.delete(addressKey(one.address));
+      return listenerCommands(old, one);
     }),
     ...lostClusters.map(({ cluster }) => ({ kind: 'RemoveCluster', cluster }) as const),
   ];

@@ -74,6 +74,7 @@ export class Upstreams {
     listener.sockets[flow] = socket;
     this.table.add(socket, flow, cluster.number, this.backends.acquire(backend));
     cluster.backends.flowOpened(backend);
+    this.clusters.flowOpened(cluster);
     this.outputs.push({ kind: 'OpenUpstream', socket, backend: backend.address });
   }
 
@@ -81,6 +82,7 @@ export class Upstreams {
     const socket = this.socketOf(listener, flow);
     const { cluster, backend, number } = this.targetOf(socket);
     cluster.backends.flowClosed(backend);
+    this.clusters.flowClosed(cluster);
     this.backends.release(number);
     this.losses.drains.flowClosed();
     if (this.backends.find(backend) === undefined) this.forget(backend);

@@ -126,6 +126,11 @@ export class Proxy {
       case 'ListenerFailed':
         this.failed.push(report);
         break;
+      case 'ListenerClosed': {
+        const { address, flowsClosed } = report;
+        this.log.info({ listener: formatAddress(address), flowsClosed }, 'no longer listening');
+        break;
+      }
       case 'UpstreamFailed':
         this.logUpstreamFailure(report.errno);
         break;

@@ -2,6 +2,7 @@
 import { formatAddress, type Address } from '../core/address.ts';
 import { present } from '../core/assert.ts';
 import { listenerId, type SocketId } from '../core/brand.ts';
+import type { Command, Reply } from '../core/commands.ts';
 import type { Config } from '../core/config.ts';
 import type { ControlEvent, Probe } from '../core/control-contract.ts';
 import { ControlPlane } from '../core/control-plane.ts';
@@ -11,6 +12,7 @@ import type { GeneratedDirective, Report } from '../core/directives.ts';
 import { PLACEMENT_SEED } from '../core/hash.ts';
 import type { ProbeAnswer, ProbeId } from '../core/health/probe-contract.ts';
 import { Pump } from '../core/pump.ts';
+import type { Status } from '../core/status.ts';
 import { instant, type Instant } from '../core/time.ts';
 import { addressOf, RecordingPorts } from './plane-bench.ts';
 
@@ -73,6 +75,22 @@ export class ControlBench {
 
   configure(config: Config): void {
     this.controlPump.configure(config);
+  }
+
+  /** The reply to a command; every command is answered at once. */
+  command(command: Command): Reply {
+    let heard: Reply | undefined;
+    this.controlPump.command(command, (reply) => {
+      heard = reply;
+    });
+    return present(heard, 'a command is answered');
+  }
+
+  /** The snapshot that Status gives. */
+  status(): Status {
+    const reply = this.command({ kind: 'Status' });
+    if (!reply.ok || reply.answer?.kind !== 'Status') throw new Error('Status is always granted');
+    return reply.answer.status;
   }
 
   answer(probe: ProbeId, answer: ProbeAnswer): void {

@@ -151,7 +151,9 @@ export class PlaneBench {
   readonly reports: Report[] = [];
   readonly plane: DataPlane;
   readonly pump: Pump;
-  private readonly listeners: ListenerId[] = [];
+  /** Every number that was ever used, and those in use. */
+  private readonly listeners: Set<ListenerId> = new Set();
+  private readonly added: Set<ListenerId> = new Set();
 
   /** Opens everything, unless `listenerResult` says that the listeners do not open. */
   constructor(config: Config, listenerResult?: Errno, more: Partial<PlaneOptions> = {}) {
@@ -185,8 +187,17 @@ export class PlaneBench {
     this.pump.backendDatagram(this.socket(nth), bytesOf(payload));
   }
 
+  /** Whether a listener was added and not removed since. */
+  isListening(listener: ListenerId): boolean {
+    return this.added.has(listener);
+  }
+
   direct(directive: Directive): void {
-    if (directive.kind === 'AddListener') this.listeners.push(directive.listener);
+    if (directive.kind === 'AddListener') {
+      this.listeners.add(directive.listener);
+      this.added.add(directive.listener);
+    }
+    if (directive.kind === 'RemoveListener') this.added.delete(directive.listener);
     this.pump.direct({ generation: 1, directive });
   }
 
@@ -231,16 +242,25 @@ export class PlaneBench {
     return present(this.ports.opened[nth - 1], 'that many sockets were opened');
   }
 
+  /** What all listeners counted, those that are gone included. */
+  total(name: keyof ListenerCounters): number {
+    const here = [...this.listeners].map((at) => this.plane.countersOf(at)?.[name] ?? 0);
+    return here.reduce((sum, count) => sum + count, this.plane.retired[name]);
+  }
+
   counters(listener = 0): Readonly<ListenerCounters> {
     return present(this.plane.countersOf(listenerId(listener)), 'the listener exists');
   }
 
   private check(): void {
+    const { retired } = this.plane;
     let flows = 0;
-    let taken = 0;
-    let unaccounted = 0;
+    let taken = retired.forwarded + retired.returned;
+    let unaccounted = unaccountedDatagrams(retired);
+    expect(unaccounted, 'of what is gone every datagram ended').toBe(0);
     for (const at of this.listeners) {
-      const manager = present(this.plane.managerOf(at), 'the listener exists');
+      const manager = this.plane.managerOf(at);
+      if (manager === undefined) continue;
       checkInvariants(manager);
       flows += manager.flowCount;
       const counters = this.counters(at);
