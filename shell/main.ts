@@ -40,7 +40,7 @@ Examples:
     );
   command
     .command('run')
-    .description('run a configuration until SIGTERM or SIGINT')
+    .description('run a configuration until SIGTERM or SIGINT; SIGHUP reads the file again')
     .requiredOption('-c, --config <file>', 'TOML file, see doc/CONFIGURE.md')
     .addHelpText('after', '\nExample:\n  sozu-udp run --config dns.toml')
     .action(async (options: { config: string }) => exitWith(await runFile(options.config)));

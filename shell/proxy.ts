@@ -17,10 +17,12 @@ import {
   type Config,
   type ControlPorts,
   type Hash64,
+  type Reply,
   type ListenerId,
   type ListenerCounters,
   type Report,
 } from '../core/index.ts';
+import { advice } from './advice.ts';
 import { DgramDriver } from './drivers/dgram.ts';
 import { OneTimer } from './drivers/timer.ts';
 import { logEvent } from './event-log.ts';
@@ -33,7 +35,8 @@ export interface Stopped {
   readonly flowsClosed: number;
 }
 
-type ListenerFailed = Extract<Report, { kind: 'ListenerFailed' }>;
+type ListenerClosed = Extract<Report, { kind: 'ListenerClosed' }>;
+export type ListenerFailed = Extract<Report, { kind: 'ListenerFailed' }>;
 
 /** A running proxy. Opens its listeners at once; `failures` says which did not open. */
 export class Proxy {
@@ -46,7 +49,9 @@ export class Proxy {
   private readonly plane: DataPlane;
   private readonly control: ControlPlane;
   private readonly controlPump: ControlPump;
-  private readonly failed: ListenerFailed[] = [];
+  private readonly open = new Set<ListenerId>();
+  /** What did not open at the start, or in the reload that is under way. */
+  private failing: ListenerFailed[] | undefined = [];
   private settle: (stopped: Stopped) => void = () => undefined;
 
   constructor(config: Config, log: Log) {
@@ -64,8 +69,25 @@ export class Proxy {
     this.stopped = new Promise((resolve) => {
       this.settle = resolve;
     });
+    this.failures = this.failing ?? [];
     this.controlPump.configure(config);
-    this.failures = this.failed;
+    this.failing = undefined;
+  }
+
+  /**
+   * The configuration from now on: all of it, or none. `answered` hears the reply, and which listeners did not open; the
+   * others serve.
+   */
+  reload(
+    config: Config,
+    answered: (reply: Reply, failures: readonly ListenerFailed[]) => void,
+  ): void {
+    const failures: ListenerFailed[] = [];
+    this.failing = failures;
+    this.controlPump.command({ kind: 'Reload', config }, (reply) => {
+      this.failing = undefined;
+      answered(reply, failures);
+    });
   }
 
   /** Soft stop: admits nothing new, and closes when the last flow ended or the grace time is over. */
@@ -121,16 +143,16 @@ export class Proxy {
     this.controlPump.report(report);
     switch (report.kind) {
       case 'ListenerOpened':
+        this.open.add(report.listener);
         this.log.info({ listener: formatAddress(report.address) }, 'listening');
         break;
       case 'ListenerFailed':
-        this.failed.push(report);
+        if (this.failing === undefined) this.logListenerFailed(report);
+        else this.failing.push(report);
         break;
-      case 'ListenerClosed': {
-        const { address, flowsClosed } = report;
-        this.log.info({ listener: formatAddress(address), flowsClosed }, 'no longer listening');
+      case 'ListenerClosed':
+        this.logListenerClosed(report);
         break;
-      }
       case 'UpstreamFailed':
         this.logUpstreamFailure(report.errno);
         break;
@@ -143,6 +165,20 @@ export class Proxy {
         this.settle({ flowsClosed: report.flowsClosed });
         break;
     }
+  }
+
+  /** One that never opened was told as a failure. */
+  private logListenerClosed({ listener, address, flowsClosed }: ListenerClosed): void {
+    if (!this.open.delete(listener)) return;
+    this.log.info({ listener: formatAddress(address), flowsClosed }, 'no longer listening');
+  }
+
+  /** One that is tried again, or was activated by a command. */
+  private logListenerFailed({ address, errno }: ListenerFailed): void {
+    const listener = formatAddress(address);
+    const suppressed = this.limiter.admit(`${errno} ${listener}`);
+    if (suppressed === undefined) return;
+    this.log.error({ listener, errno, suppressed }, `cannot listen${advice(errno)}`);
   }
 
   private logUpstreamFailure(errno: string): void {

@@ -1,4 +1,4 @@
-/** SIGTERM and SIGINT: the first asks for a soft stop, the second closes at once. */
+/** SIGTERM and SIGINT: the first asks for a soft stop, the second closes at once. SIGHUP: the file is to be read again. */
 
 /** What a signal can ask of a proxy. */
 export interface Stoppable {
@@ -29,4 +29,12 @@ export function stopOnSignals(
   return () => {
     ended = true;
   };
+}
+
+/**
+ * Calls `reload` for each SIGHUP, to the end of the process. Between signals that come together the kernel does not tell, so
+ * one call may stand for several.
+ */
+export function onHangup(reload: () => void): void {
+  process.on('SIGHUP', reload);
 }

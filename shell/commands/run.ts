@@ -1,11 +1,13 @@
-/** `sozu-udp run --config FILE`: checks the whole file, starts, and runs until a signal. */
+/** `sozu-udp run --config FILE`: checks the whole file, starts, and runs until a signal; SIGHUP has the file read again. */
 import { formatAddress, type Config } from '../../core/index.ts';
+import { advice } from '../advice.ts';
 import { readEnvironment } from '../config/environment.ts';
 import { loadConfig } from '../config/load.ts';
 import { createLog, type Log } from '../log.ts';
 import { Proxy } from '../proxy.ts';
-import { stopOnSignals } from '../signals.ts';
+import { onHangup, stopOnSignals } from '../signals.ts';
 import { formatProblems, printable } from './check.ts';
+import { reloadFile } from './reload.ts';
 
 /** Exit codes: 0 stopped as asked, 1 could not listen, 2 the configuration has errors. */
 export async function runFile(file: string): Promise<number> {
@@ -16,7 +18,10 @@ export async function runFile(file: string): Promise<number> {
     tell(`${printable(file)}: nothing was started\n`);
     return 2;
   }
-  return runConfig(config, createLog(settings.logLevel));
+  const log = createLog(settings.logLevel);
+  return runConfig(config, log, (proxy) => {
+    onHangup(() => reloadFile(file, proxy, log));
+  });
 }
 
 /** Runs until a signal; `started` is called once every listener is open. */
@@ -36,8 +41,8 @@ export async function runConfig(
   const quiet = stopOnSignals(proxy, (signal, hard) => {
     log.info({ signal, flows: proxy.flowCount }, hard ? 'closing at once' : 'draining');
   });
-  log.info({ listeners: config.listeners.length, clusters: config.clusters.length }, 'started');
   started(proxy);
+  log.info({ listeners: config.listeners.length, clusters: config.clusters.length }, 'started');
   const { flowsClosed } = await proxy.stopped;
   quiet();
   log.info({ flowsClosed }, 'stopped');
@@ -50,20 +55,5 @@ function tell(text: string): void {
     process.stderr.write(text);
   } catch {
     // Nobody can be told.
-  }
-}
-
-function advice(errno: string): string {
-  switch (errno) {
-    case 'EADDRINUSE':
-      return ' (another program has this port: `ss -ulpn` names it)';
-    case 'EACCES':
-      return ' (ports below 1024 need CAP_NET_BIND_SERVICE)';
-    case 'EADDRNOTAVAIL':
-      return ' (this machine has no such address: `ip address` lists them)';
-    case 'EMFILE':
-      return ' (raise the descriptor limit: `ulimit -n`)';
-    default:
-      return '';
   }
 }

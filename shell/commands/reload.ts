@@ -1,0 +1,40 @@
+/**
+ * A configuration file that is read again while it is served. All of it is parsed before anything changes: with one error in
+ * it the old configuration stays, and every problem is logged with its path and line.
+ */
+import { formatAddress } from '../../core/index.ts';
+import { advice } from '../advice.ts';
+import { readEnvironment } from '../config/environment.ts';
+import { loadConfig } from '../config/load.ts';
+import type { Problem } from '../config/problem.ts';
+import type { Log } from '../log.ts';
+import type { Proxy } from '../proxy.ts';
+
+/** Reads `file` and gives it to `proxy`. Whatever becomes of it is told in the log. */
+export function reloadFile(file: string, proxy: Pick<Proxy, 'reload'>, log: Log): void {
+  const { config, settings, problems } = loadConfig(file, readEnvironment());
+  for (const problem of problems) logProblem(log, problem);
+  if (config === undefined || settings === undefined) {
+    log.error({ file }, 'not reloaded: the old configuration stays');
+    return;
+  }
+  proxy.reload(config, (reply, failures) => {
+    if (!reply.ok) {
+      log.error({ file, ...reply.error }, 'not reloaded: the old configuration stays');
+      return;
+    }
+    log.level = settings.logLevel;
+    for (const { address, errno } of failures) {
+      const listener = formatAddress(address);
+      log.error({ listener, errno }, `cannot listen on ${listener}: ${errno}${advice(errno)}`);
+    }
+    const { changed, generation, answer } = reply;
+    const commands = answer?.kind === 'Reloaded' ? answer.commands : 0;
+    log.info({ file, changed, commands, generation }, 'reloaded');
+  });
+}
+
+function logProblem(log: Log, { severity, problem, ...where }: Problem): void {
+  const level = ({ error: 'error', warning: 'warn', notice: 'info' } as const)[severity];
+  log[level](where, problem);
+}
