@@ -255,6 +255,13 @@ describe('a listener that does not open', () => {
     expect(bench.ports.listening.size).toBe(1);
   });
 
+  test('is not another one’s failure: a late report says nothing of who has the address now', () => {
+    const bench = started(configOf());
+    const late = { kind: 'ListenerFailed', generation: 1, errno: 'EIO', address } as const;
+    bench.controlPump.report({ ...late, listener: listenerId(9) });
+    expect(bench.status().listeners).toMatchObject([{ active: true, failure: undefined }]);
+  });
+
   test('stays active where the data plane tries again by itself', () => {
     const bench = started(configOf([clusterSettings()], []));
     bench.ports.listenerResult = 'EADDRNOTAVAIL';
