@@ -54,8 +54,8 @@ function warnOfResponses(
   const { path, table } = cluster;
   const isDns = portsOf(cluster, listeners).some((port) => port === 53 || port === 5353);
   if (responses !== 0 && !responsesPerRequest && isDns && exchange !== 'one-way') {
-    const last = responses === 1 ? 'first answer, the second' : `answer ${responses}, the next`;
-    const problem = `a resolver asks for A and AAAA from one port: the flow ends with the ${last} is lost`;
+    const last = responses === 1 ? 'the first answer, the second' : `answer ${responses}, the next`;
+    const problem = `a resolver asks for A and AAAA from one port: the flow ends with ${last} is lost`;
     const fix = 'write responses_per_request = true, or responses = 0';
     report.warning([...path, 'udp', 'responses'], problem, fix);
   }

@@ -70,6 +70,27 @@ test('a chain of listeners that ends elsewhere is still a backend of our own', (
   ]);
 });
 
+test('a long way is told by its first eight listeners', () => {
+  const length = 300;
+  const address = (index: number): string => `127.0.0.1:${1_001 + (index % length)}`;
+  const chain = Array.from({ length }, (_, index) =>
+    service(`c${index}`, address(index), [address(index + 1)]),
+  );
+  const found = errors(chain.join(''));
+  expect(found).toHaveLength(length);
+  expect(found[0]).toMatch(
+    /leads back here: (127\.0\.0\.1:\d+ -> ){7}127\.0\.0\.1:1009 and 292 more$/,
+  );
+  expect(Math.max(...found.map((line) => line.length))).toBeLessThan(350);
+});
+
+test('a way of eight listeners is told whole', () => {
+  const chain = Array.from({ length: 8 }, (_, index) =>
+    service(`c${index}`, `127.0.0.1:${1_001 + index}`, [`127.0.0.1:${1_001 + ((index + 1) % 8)}`]),
+  );
+  expect(errors(chain.join(''))[0]).toMatch(/127\.0\.0\.1:1001$/);
+});
+
 test('a cluster behind two listeners reports its loop once', () => {
   const text =
     service('a', '127.0.0.1:1001', ['127.0.0.1:1001']) +

@@ -21,8 +21,14 @@ import type { Path, Report } from './problem.ts';
 /** Reports every backend that is one of our listeners, with the way it leads. `local` are this machine's addresses. */
 export function reportLoops(draft: Draft, local: readonly string[], report: Report): void {
   const ours = local.flatMap((text) => parseIp(text, 0) ?? []).map((address) => unmap(address));
-  const reaches = (backend: Address): readonly ListenerDraft[] =>
-    draft.listeners.filter((listener) => covers(listener, backend, draft.listeners, ours));
+  const reached = new Map<Address, readonly ListenerDraft[]>();
+  const reaches = (backend: Address): readonly ListenerDraft[] => {
+    const known = reached.get(backend);
+    if (known !== undefined) return known;
+    const found = draft.listeners.filter((one) => covers(one, backend, draft.listeners, ours));
+    reached.set(backend, found);
+    return found;
+  };
   const clusters = new Map(draft.clusters.map((cluster) => [cluster.id, cluster]));
   for (const start of draft.listeners) {
     const cluster = clusters.get(start.cluster ?? '');
@@ -107,6 +113,9 @@ function unwind(
   return way;
 }
 
+/** Listeners of a way that are named; a long one is no clearer for its middle. */
+const NAMED_MAX = 8;
+
 function reportLoop(
   path: Path,
   first: ListenerDraft,
@@ -116,7 +125,13 @@ function reportLoop(
   const name = (listener: ListenerDraft): string => formatAddress(unmap(listener.table.address));
   const problem = `this backend is our own listener ${name(first)}`;
   const round =
-    way === undefined ? '' : `, and leads back here: ${[...way].map(name).join(' -> ')}`;
+    way === undefined
+      ? ''
+      : `, and leads back here: ${way.slice(0, NAMED_MAX).map(name).join(' -> ')}${andMore(way.length)}`;
   const fix = 'name the server behind it instead, or use another port';
   report.error(path, problem + round, fix);
+}
+
+function andMore(count: number): string {
+  return count > NAMED_MAX ? ` and ${count - NAMED_MAX} more` : '';
 }

@@ -21,8 +21,17 @@ test('every datagram without the PROXY header itself has no effect', () => {
   ]);
 });
 
-test('responses = 1 is a warning where DNS is served, not for NTP', () => {
+test('a cap on responses is a warning where DNS is served, not for NTP', () => {
   expect(warnings({ udp: 'responses = 1' })).toEqual([expect.stringContaining('A and AAAA')]);
+  expect(warnings({ udp: 'responses = 2\nexchange = "request-response"' })).toEqual([
+    expect.stringContaining('the flow ends with answer 2, the next is lost'),
+  ]);
+  for (const moot of ['responses_per_request = true', 'preset = "dns"', 'exchange = "one-way"']) {
+    expect(warnings({ udp: `responses = 1\n${moot}` })).toEqual([]);
+  }
+  expect(warnings({ udp: 'preset = "dns"\nresponses_per_request = false' })).toEqual([
+    expect.stringContaining('A and AAAA'),
+  ]);
   const ntp = { listener: '127.0.0.1:123', backend: '10.0.0.1:123', udp: 'responses = 1' };
   expect(warnings(ntp)).toEqual([]);
 });
@@ -30,6 +39,9 @@ test('responses = 1 is a warning where DNS is served, not for NTP', () => {
 test('a cap on requests is a warning, but not for syslog', () => {
   expect(warnings({ udp: 'requests = 1' })).toEqual([expect.stringContaining('last request')]);
   expect(warnings({ listener: '127.0.0.1:514', udp: 'requests = 1' })).toEqual([]);
+  for (const moot of ['requests_linger = true', 'preset = "dns"', 'exchange = "one-way"']) {
+    expect(warnings({ udp: `requests = 1\n${moot}` })).toEqual([]);
+  }
 });
 
 test.each([53, 123, 161, 514, 1812, 1813])('30 s are enough on port %i', (port) => {
@@ -47,6 +59,125 @@ test('an idle time below the 120 s of RFC 4787 is a warning on any other port', 
   expect(warnings({ ...port, keys: 'front_timeout = 120\nback_timeout = 120' })).toEqual([]);
   expect(warnings({ ...port, keys: 'front_timeout = 0\nback_timeout = 300' })).toEqual([
     expect.stringContaining('idle at once'),
+  ]);
+});
+
+test('an idle time is judged by the preset, which knows the protocol, before the port', () => {
+  const at = (preset: string, keys = ''): readonly string[] =>
+    warnings({ listener: '127.0.0.1:9999', udp: `preset = "${preset}"`, keys });
+  expect(at('dns')).toEqual([]);
+  expect(at('dns', 'front_timeout = 10')).toEqual([]);
+  expect(at('quic')).toEqual([]);
+  expect(at('quic', 'back_timeout = 30')).toEqual([
+    expect.stringMatching(/^listeners\[0\]\.back_timeout: 30 s .* RFC 4787/),
+  ]);
+  const dnsPort = { listener: '127.0.0.1:53', udp: 'preset = "wireguard"' };
+  expect(warnings({ ...dnsPort, keys: 'front_timeout = 30' })).toEqual([
+    expect.stringContaining('RFC 4787'),
+  ]);
+  expect(warnings({ listener: '127.0.0.1:9999' })).toEqual([expect.stringContaining('30 s')]);
+});
+
+test.each([
+  ['responses_per_request = true', 'responses_per_request'],
+  ['requests_linger = true', 'requests_linger'],
+  ['late_reply_grace_ms = 5', 'late_reply_grace_ms'],
+  ['requests = 1\nexchange = "one-way"\nlate_reply_grace_ms = 5', 'late_reply_grace_ms'],
+])('a key that changes nothing is a warning: %s', (udp, key) => {
+  expect(warnings({ udp })).toEqual([expect.stringMatching(`^clusters.c.udp.${key}: no effect`)]);
+});
+
+test('a grace for late replies has an effect where replies or requests are counted', () => {
+  const grace = 'late_reply_grace_ms = 5\n';
+  expect(warnings({ udp: `${grace}preset = "dns"` })).toEqual([]);
+  expect(warnings({ udp: `${grace}requests = 1\nrequests_linger = true` })).toEqual([]);
+});
+
+test('what a lost backend causes is a warning where nobody could notice the loss', () => {
+  const blind = 'passive_health = false\n';
+  const never = expect.stringMatching(/^clusters\.c\.udp\.on_backend_down: ".*" never happens/);
+  expect(warnings({ udp: `${blind}on_backend_down = "rebind"` })).toEqual([never]);
+  expect(warnings({ udp: `${blind}on_backend_down = "close"` })).toEqual([never]);
+  expect(warnings({ udp: `${blind}preset = "dns"` })).toEqual([never]);
+  expect(warnings({ udp: `${blind}preset = "dns"\nhealth.mode = "HEALTH_OFF"` })).toEqual([never]);
+  expect(warnings({ udp: `${blind}preset = "dns"\nhealth.mode = "TCP_PROBE"` })).toEqual([]);
+  expect(warnings({ udp: `${blind}on_backend_down = "pin"` })).toEqual([]);
+  expect(warnings({ udp: blind })).toEqual([]);
+  expect(warnings({ udp: 'on_backend_down = "close"' })).toEqual([]);
+});
+
+test('HRW over more than a thousand backends is a warning, MAGLEV is not', () => {
+  const of = (count: number, balancing: string): readonly string[] =>
+    warnings({
+      backends: Array.from(
+        { length: count },
+        (_, index) => `{ address = "10.0.${index >> 8}.${index & 255}:53" }`,
+      ).join(', '),
+      cluster: `load_balancing = "${balancing}"`,
+    });
+  expect(of(1_000, 'HRW')).toEqual([]);
+  expect(of(1_001, 'HRW')).toEqual([
+    expect.stringMatching(/^clusters\.c\.load_balancing: HRW scores all 1001 backends/),
+  ]);
+  expect(of(1_001, 'MAGLEV')).toEqual([]);
+});
+
+test('a sketch that a small flood fills is a warning that says how wide it should be', () => {
+  const of = (limits: string): unknown =>
+    parseConfig(toml({ udp: `limits = { ${limits} }` })).problems.map(({ path, fix }) => [
+      path,
+      fix,
+    ]);
+  const path = 'clusters.c.udp.limits.sketch_columns';
+  expect(of('datagrams_per_second = 10, sketch_columns = 1024')).toEqual([
+    [path, 'write sketch_columns = 2048'],
+  ]);
+  expect(of('datagrams_per_second = 10, sketch_columns = 2048')).toEqual([]);
+  expect(of('new_flows_per_second = 1, datagrams_per_second = 100')).toEqual([
+    [path, 'write sketch_columns = 32768'],
+  ]);
+  expect(of('new_flows_per_second = 1000000, sketch_columns = 256')).toEqual([]);
+  expect(of('sketch_columns = 256')).toEqual([]);
+});
+
+test('an empty list of those let in, and a floor without a factor, are warnings', () => {
+  expect(warnings({ udp: 'limits = { allow = [], deny = [] }' })).toEqual([
+    'clusters.c.udp.limits.allow: an empty list lets everybody in',
+  ]);
+  const off = 'limits = { amplification_factor = 0, amplification_floor = 9 }';
+  expect(warnings({ udp: off })).toEqual([
+    expect.stringMatching(/^clusters\.c\.udp\.limits\.amplification_floor: no effect/),
+  ]);
+});
+
+test('a backend that no source can reach is a warning, and a source that is not ours', () => {
+  const backends = '{ address = "10.0.0.1:53" }, { address = "[2001:db8::1]:53" }';
+  const udp = 'upstream_source = ["10.0.0.5", "127.0.0.9"]';
+  const at = 'clusters.c.udp.upstream_source';
+  const family = `${at}: no IPv6 address for 2001:db8::1: the kernel chooses there`;
+  expect(warnings({ udp, backends })).toEqual([family]);
+  expect(warnings({ udp, backends }, { localAddresses: ['10.0.0.5', '::1'] })).toEqual([family]);
+  expect(warnings({ udp }, { localAddresses: ['10.0.0.6'] })).toEqual([
+    `${at}[0]: 10.0.0.5 is no address of this machine: no socket can be bound to it`,
+  ]);
+  const both = 'upstream_source = ["10.0.0.5", "2001:db8::5"]';
+  expect(warnings({ udp: both, backends })).toEqual([]);
+});
+
+test('more flows over all listeners than one process should have are an error', () => {
+  const listener = (port: number, keys: string): string =>
+    `[[listeners]]\nprotocol = "udp"\naddress = "127.0.0.1:${port}"\n${keys}\n`;
+  const of = (one: string, other: string): unknown =>
+    parseConfig(listener(123, one) + listener(53, other))
+      .problems.filter(({ severity }) => severity === 'error')
+      .map(({ path, problem, fix }) => [path, problem, fix]);
+  expect(of('max_flows = 4194303', 'max_flows = 1')).toEqual([]);
+  expect(of('max_flows = 4194304', 'max_flows = 1')).toEqual([
+    [
+      'listeners',
+      '4194305 flows over all listeners are more than the 4194304 of a process',
+      'write max_flows = 2097152 or less in each',
+    ],
   ]);
 });
 
@@ -182,10 +313,13 @@ test('every warning says how to mend it', () => {
       listener: '0.0.0.0:9999',
       keys: 'max_flows = 4294967295\nmax_rx_datagram_size = 99999',
       backends: '{ address = "[::ffff:10.0.0.1]:53", weight = 0, backup = true }',
-      udp: 'responses = 1\nrequests = 1\nsend_proxy_protocol = true\nhealth = { rise = 0, udp_probe_payload = "p" }',
+      udp:
+        'responses = 1\nrequests = 1\nsend_proxy_protocol = true\nhealth = { rise = 0, udp_probe_payload = "p" }\n' +
+        'late_reply_grace_ms = 1\nupstream_source = ["2001:db8::5"]\n' +
+        'limits = { allow = [], new_flows_per_second = 1, amplification_factor = 0, amplification_floor = 1 }',
     });
   const { problems } = parseConfig(text, { descriptorLimit: 10, ephemeralPorts: 10 });
-  expect(problems.length).toBeGreaterThan(12);
+  expect(problems.length).toBeGreaterThan(15);
   for (const { severity, fix } of problems) {
     expect(severity).toBe('warning');
     expect(fix).toMatch(/\w/);
