@@ -1,8 +1,11 @@
 /**
- * Writes the tables of doc/CONFIGURE.md from the schema. The prose stays by hand in that document: each table is replaced
- * between a pair of markers, `<!-- table: [[listeners]] -->` and `<!-- end -->`.
+ * Writes the tables of doc/CONFIGURE.md from the schema and the presets. The prose stays by hand in that document: each table
+ * is replaced between a pair of markers, `<!-- table: [[listeners]] -->` and `<!-- end -->`. Where a default is a choice, a
+ * second table, `<!-- reasons: [[listeners]] -->`, says why.
  */
 import * as z from 'zod';
+import { alignTable } from './markdown-table.ts';
+import { presetReasons, presetValues } from './preset-tables.ts';
 import { notesOf, type DocumentedTable, type KeyNotes } from './key-notes.ts';
 import { TABLES } from './schema.ts';
 import { FOREIGN_CLUSTER_KEYS, FOREIGN_GLOBAL_KEYS, FOREIGN_LISTENER_KEYS } from './sozu-keys.ts';
@@ -10,11 +13,17 @@ import { FOREIGN_CLUSTER_KEYS, FOREIGN_GLOBAL_KEYS, FOREIGN_LISTENER_KEYS } from
 /** The document with every generated part as the schema has it now; the rest is kept. Throws on an unknown marker. */
 export function configureDocument(current: string): string {
   const generated = new Map(TABLES.map((table) => [`table: ${table.header}`, renderTable(table)]));
+  for (const table of TABLES) {
+    const reasons = renderReasons(table);
+    if (reasons !== undefined) generated.set(`reasons: ${table.header}`, reasons);
+  }
+  generated.set('presets: values', presetValues());
+  generated.set('presets: reasons', presetReasons());
   generated.set('keys: top level', renderKeys(FOREIGN_GLOBAL_KEYS));
   generated.set('keys: listeners', renderKeys(FOREIGN_LISTENER_KEYS));
   generated.set('keys: clusters', renderKeys(FOREIGN_CLUSTER_KEYS));
   const document = current.replace(
-    /<!-- ((?:table|keys): .+?) -->[^]*?<!-- end -->/g,
+    /<!-- ((?:table|reasons|presets|keys): .+?) -->[^]*?<!-- end -->/g,
     (_, name: string) => {
       const body = generated.get(name);
       if (body === undefined) throw new Error(`unknown or repeated marker: ${name}`);
@@ -45,6 +54,17 @@ function renderRow(key: string, schema: z.ZodType, about: KeyNotes): readonly st
     about.origin,
     about.meaning,
   ];
+}
+
+/** Undefined when every default of the table is the only sensible one. */
+function renderReasons({ shape }: DocumentedTable): string | undefined {
+  const rows = Object.entries(shape).flatMap(([key, schema]) => {
+    const about = notesOf(schema);
+    if (about?.reason === undefined) return [];
+    const written = about.fallback ?? defaultOf(schema, z.toJSONSchema(schema, { io: 'input' }));
+    return [[`\`${key}\``, written === '' ? 'none' : written, about.reason]];
+  });
+  return rows.length === 0 ? undefined : alignTable([['key', 'default', 'why'], ...rows]);
 }
 
 type JsonSchema = z.core.JSONSchema.BaseSchema;
@@ -80,17 +100,4 @@ function defaultOf(schema: z.ZodType, json: JsonSchema): string {
 
 function renderKeys(keys: readonly string[]): string {
   return keys.map((key) => `\`${key}\``).join(', ');
-}
-
-/** As prettier would write it, so that formatting the document changes nothing. */
-function alignTable(rows: readonly (readonly string[])[]): string {
-  const cells = rows.map((row) => row.map((cell) => cell.replaceAll('|', '\\|')));
-  const widths = (cells[0] ?? []).map((_, column) =>
-    Math.max(3, ...cells.map((row) => (row[column] ?? '').length)),
-  );
-  const line = (row: readonly string[]): string =>
-    `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;
-  const rule = widths.map((width) => '-'.repeat(width));
-  const [head = [], ...body] = cells;
-  return [line(head), line(rule), ...body.map(line)].join('\n');
 }

@@ -196,6 +196,11 @@ test('more flows than ephemeral ports is a warning', () => {
     expect.stringContaining('28232 ephemeral ports'),
   ]);
   expect(warnings({ keys: 'max_flows = 28232' }, { ephemeralPorts: 28_232 })).toEqual([]);
+  const udp = 'upstream_source = ["10.0.0.5", "10.0.0.6"]';
+  expect(warnings({ keys: 'max_flows = 56465', udp }, { ephemeralPorts: 28_232 })).toEqual([
+    expect.stringContaining('56464 ephemeral ports'),
+  ]);
+  expect(warnings({ keys: 'max_flows = 56464', udp }, { ephemeralPorts: 28_232 })).toEqual([]);
 });
 
 test('more flows than one table holds is a warning, and clamped', () => {

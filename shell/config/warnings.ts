@@ -33,9 +33,10 @@ export function reportWarnings(
   warnOfGlobals(global, report);
   const clusters = new Map(draft.clusters.map((cluster) => [cluster.id, cluster]));
   for (const listener of draft.listeners) {
-    warnOfTimeouts(listener, clusters.get(listener.cluster ?? '')?.table.udp.preset, report);
+    const udp = clusters.get(listener.cluster ?? '')?.table.udp;
+    warnOfTimeouts(listener, udp?.preset, report);
     warnOfSizes(listener, global, report);
-    warnOfFlows(listener, global, environment, report);
+    warnOfFlows(listener, udp?.upstream_source.length ?? 0, global, environment, report);
     warnOfAddress(listener, environment, report);
   }
   judgeFlowsTogether(draft, global, environment, report);
@@ -146,6 +147,7 @@ function warnOfSizes({ path, table }: ListenerDraft, global: GlobalTable, report
 
 function warnOfFlows(
   { path, table }: ListenerDraft,
+  sources: number,
   global: GlobalTable,
   { descriptorLimit, ephemeralPorts }: Environment,
   report: Report,
@@ -160,9 +162,11 @@ function warnOfFlows(
     const problem = `${table.max_flows} flows are more than 70 % of the ${descriptorLimit} descriptors of a process`;
     report.warning(at, problem, 'raise the descriptor limit (ulimit -n), or write 0 for automatic');
   }
-  if (ephemeralPorts !== undefined && flows > ephemeralPorts) {
-    const problem = `${flows} flows are more than the ${ephemeralPorts} ephemeral ports of this machine`;
-    report.warning(at, problem, 'lower it, or widen net.ipv4.ip_local_port_range');
+  const ports = ephemeralPorts === undefined ? Infinity : ephemeralPorts * Math.max(1, sources);
+  if (flows > ports) {
+    const problem = `${flows} flows are more than the ${ports} ephemeral ports of this machine`;
+    const fix = 'lower it, widen net.ipv4.ip_local_port_range, or name more in upstream_source';
+    report.warning(at, problem, fix);
   }
 }
 
