@@ -165,7 +165,7 @@ const udpShape = {
       z.enum(PRESET_NAMES).optional(),
       'What is known of a protocol, instead of ten keys. Keys that are written win.',
     ),
-    'A Sōzu file has none. The port says too little: DNS runs on 5353 and 853, and anything on 443.',
+    'A Sōzu file has none. The port says too little: DNS runs on many ports, and anything on 443.',
   ),
   affinity_key: sozu(
     z.enum(['SOURCE_IP', 'SOURCE_IP_PORT']).default('SOURCE_IP'),

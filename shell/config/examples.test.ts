@@ -1,7 +1,7 @@
 /** The examples of configuration files are as good as they look. */
 import { readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { loadConfig } from '../shell/config/load.ts';
+import { loadConfig } from './load.ts';
 
 /** A machine that has what the examples ask for. */
 const MACHINE = {
@@ -10,14 +10,15 @@ const MACHINE = {
   localAddresses: ['127.0.0.1', '192.0.2.53', '10.0.0.5', '10.0.0.6', '10.0.0.7'],
 };
 
-const files = readdirSync(new URL('.', import.meta.url)).filter((name) => name.endsWith('.toml'));
+const folder = new URL('../../examples/', import.meta.url);
+const files = readdirSync(folder).filter((name) => name.endsWith('.toml'));
 
 test('there are some', () => {
   expect(files).toEqual(['dns.toml', 'quic.toml', 'syslog.toml']);
 });
 
 test.each(files)('%s has no problem at all', (name) => {
-  const { config, problems } = loadConfig(new URL(name, import.meta.url).pathname, MACHINE);
+  const { config, problems } = loadConfig(new URL(name, folder).pathname, MACHINE);
   expect(problems).toEqual([]);
   expect(config?.listeners[0]?.cluster).toBe(config?.clusters[0]?.cluster);
 });
