@@ -171,7 +171,7 @@ describe('traps of spec §15.2', () => {
     expect(placesOf(bench).get('10.0.0.53:53')).toBeDefined();
   });
 
-  test('B8: a listener whose socket has to be another keeps its route', () => {
+  test('B8, listener_diff: a listener whose socket has to be another is active again, with its route', () => {
     const bench = started(configOf());
     bench.askAnew();
     bench.ports.calls = [];

@@ -15,7 +15,7 @@ const ACTIVATE: ConfigCommand = { kind: 'ActivateListener', address };
 const CLUSTER: ConfigCommand = { kind: 'AddCluster', settings: knobsOf(clusterSettings()) };
 
 describe('listeners', () => {
-  test('B22: an address has one listener, also in other clothes', () => {
+  test('B22, duplicate_listener_address_rejected: an address has one listener, also in other clothes', () => {
     expect(run(ADD, ADD)).toMatchObject({ ok: false, error: { kind: 'Exists' } });
     const mapped = listenerConfig({ address: addressOf('[::ffff:10.0.0.53]:53') });
     expect(run(ADD, { kind: 'AddListener', config: mapped })).toMatchObject({ ok: false });

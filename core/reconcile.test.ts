@@ -8,7 +8,7 @@ import {
   configOf,
   listenerConfig,
 } from '../test/plane-bench.ts';
-import { applyCommands, EMPTY_STATE, type ControlState } from './control-state.ts';
+import { applyCommands, EMPTY_STATE, servedConfig, type ControlState } from './control-state.ts';
 import type { Config } from './config.ts';
 import { reconcile, reconcileState } from './reconcile.ts';
 import { seconds } from './time.ts';
@@ -122,6 +122,17 @@ describe('law: applying what leads from A to B onto A gives B', () => {
         expect(applied(start(old), reconcile(old, wanted))).toEqual(start(wanted));
       }),
       { numRuns: 1_000 },
+    );
+  });
+
+  test('test_udp_state_roundtrip: from nothing, and back to it', () => {
+    fc.assert(
+      fc.property(configs, (config) => {
+        const nothing = { ...configOf([], []), grace: config.grace };
+        expect(servedConfig(start(config)).listeners).toEqual(config.listeners);
+        const back = applied(start(config), reconcile(config, nothing));
+        expect([back.listeners.size, back.clusters.size]).toEqual([0, 0]);
+      }),
     );
   });
 

@@ -105,18 +105,19 @@ export class Candidates {
     return { available: this.entries.filter(isAvailable).length, total: this.entries.length };
   }
 
-  /** Chooses anew only when something changed: policies know a list by its identity. */
+  /** Chooses anew only when something changed: policies know a list by its identity. What is no news costs one look-up. */
   private update(address: Address, news: Partial<Pick<Entry, 'healthy' | 'state'>>): boolean {
-    let changed = false;
+    const known = this.byAddress.get(formatAddress(address));
+    if (known === undefined) return false;
+    const { healthy, state } = { ...known, ...news };
+    if (healthy === known.healthy && state === known.state) return false;
     for (const entry of this.entries) {
       if (!sameAddress(entry.backend.address, address)) continue;
-      const { healthy, state } = { ...entry, ...news };
-      changed ||= healthy !== entry.healthy || state !== entry.state;
       entry.healthy = healthy;
       entry.state = state;
     }
-    if (changed) this.choose();
-    return changed;
+    this.choose();
+    return true;
   }
 
   private choose(): void {
