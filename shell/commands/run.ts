@@ -11,6 +11,9 @@ import { reloadFile } from './reload.ts';
 
 /** Exit codes: 0 stopped as asked, 1 could not listen, 2 the configuration has errors. */
 export async function runFile(file: string): Promise<number> {
+  // From the first moment, because a SIGHUP that nobody hears ends the process. It is told when the start is over.
+  let reload = (): void => undefined;
+  onHangup(() => reload());
   const colour = process.stderr.isTTY;
   const { config, settings, problems } = loadConfig(file, readEnvironment());
   tell(formatProblems(problems, { colour }));
@@ -20,7 +23,7 @@ export async function runFile(file: string): Promise<number> {
   }
   const log = createLog(settings.logLevel);
   return runConfig(config, log, (proxy) => {
-    onHangup(() => reloadFile(file, proxy, log));
+    reload = () => reloadFile(file, proxy, log);
   });
 }
 
