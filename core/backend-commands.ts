@@ -1,6 +1,7 @@
 /** What an operator asks of one backend, and what is answered. Data only. */
 import type { Address } from './address.ts';
 import type { OperatorState } from './balancing/candidates.ts';
+import type { Refused } from './commands.ts';
 import type { Duration } from './time.ts';
 
 /** Of every backend at `address`: that is what names one (spec §1.6). */
@@ -26,12 +27,16 @@ export type BackendCommand =
       readonly force?: boolean | undefined;
     };
 
-export type BackendRefusal =
-  /** No such cluster, or no such backend in it. */
-  | { readonly kind: 'NotFound'; readonly message: string }
-  /** Nobody would be left to serve new flows, and the command does not force it. */
-  | { readonly kind: 'LastBackend'; readonly message: string };
+const KINDS: Readonly<Record<BackendCommand['kind'], true>> = {
+  DrainBackend: true,
+  UndrainBackend: true,
+  DisableBackend: true,
+};
 
-export type BackendReply =
-  | { readonly ok: true; readonly changed: boolean; readonly state: OperatorState }
-  | { readonly ok: false; readonly error: BackendRefusal };
+export function isBackendCommand(command: { readonly kind: string }): command is BackendCommand {
+  return command.kind in KINDS;
+}
+
+/** The state that a command left the backend in, or why it changed nothing. */
+export type BackendOutcome =
+  { readonly ok: true; readonly changed: boolean; readonly state: OperatorState } | Refused;

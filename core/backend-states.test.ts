@@ -111,12 +111,12 @@ test('a configuration keeps the state of what stays; what left and comes back is
   drain(states, 2);
   outputs();
   states.configure([{ cluster: 'c', backends: backendsOf(1, 3) }]);
-  states.repeat();
+  states.repeat('c', ONE);
   expect(outputs()).toEqual([state('draining', 1)]);
   states.configure([{ cluster: 'c', backends: backendsOf(3) }]);
   expect(states.nextWake(), 'nothing is left to end').toBeUndefined();
   states.configure([{ cluster: 'c', backends: backendsOf(1, 3) }]);
-  states.repeat();
+  states.repeat('c', ONE);
   expect(outputs()).toEqual([]);
   expect(states.stateOf('c', ONE)).toBe('active');
 });

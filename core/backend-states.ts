@@ -4,8 +4,9 @@
  */
 import { formatAddress, type Address } from './address.ts';
 import { assertNever } from './assert.ts';
-import type { BackendCommand, BackendRefusal, BackendReply } from './backend-commands.ts';
+import type { BackendCommand, BackendOutcome } from './backend-commands.ts';
 import type { OperatorState } from './balancing/candidates.ts';
+import { refused, type Refused } from './commands.ts';
 import type { ClusterSettings } from './config.ts';
 import type { Directive, Report } from './directives.ts';
 import { OutputQueue } from './output-queue.ts';
@@ -69,9 +70,9 @@ export class BackendStates {
   }
 
   /** A refused command changes nothing; one that finds things as it wants them says so and changes nothing either. */
-  command(command: BackendCommand, now: Instant): BackendReply {
-    const error = this.refusal(command);
-    if (error !== undefined) return { ok: false, error };
+  command(command: BackendCommand, now: Instant): BackendOutcome {
+    const refusal = this.refusal(command);
+    if (refusal !== undefined) return refusal;
     const before = this.closing.get(keyOf(command));
     const wanted = this.apply(command, before, now);
     return { ok: true, changed: wanted !== before, state: wanted?.state ?? 'active' };
@@ -112,28 +113,34 @@ export class BackendStates {
     return this.closing.get(keyOf({ cluster, address }))?.state ?? 'active';
   }
 
-  /** Tells every state but active again, for a data plane that may not know it. */
-  repeat(): void {
-    for (const one of this.closing.values()) this.direct(one);
+  /** Whether new flows are kept from it. */
+  isClosing(cluster: string, address: Address): boolean {
+    return this.stateOf(cluster, address) !== 'active';
+  }
+
+  /** Tells a state again, for a data plane that may not know it; it takes a backend for active. */
+  repeat(cluster: string, address: Address): void {
+    const one = this.closing.get(keyOf({ cluster, address }));
+    if (one !== undefined) this.direct(one);
   }
 
   private knows(cluster: string, address: Address): boolean {
     return this.addresses.get(cluster)?.has(formatAddress(address)) === true;
   }
 
-  private refusal(command: BackendCommand): BackendRefusal | undefined {
+  private refusal(command: BackendCommand): Refused | undefined {
     const { cluster, address } = command;
     if (!this.addresses.has(cluster)) {
-      return { kind: 'NotFound', message: `there is no cluster "${cluster}"` };
+      return refused('NotFound', `there is no cluster "${cluster}"`);
     }
     const backend = formatAddress(address);
     if (!this.knows(cluster, address)) {
-      return { kind: 'NotFound', message: `cluster "${cluster}" has no backend ${backend}` };
+      return refused('NotFound', `cluster "${cluster}" has no backend ${backend}`);
     }
     if (command.kind === 'UndrainBackend' || command.force === true) return undefined;
     if (this.stateOf(cluster, address) !== 'active' || this.activeIn(cluster) > 1) return undefined;
     const message = `${backend} is the last active backend of cluster "${cluster}": without it new flows are refused`;
-    return { kind: 'LastBackend', message };
+    return refused('LastBackend', message);
   }
 
   private activeIn(cluster: string): number {

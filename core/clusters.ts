@@ -69,13 +69,15 @@ export class Clusters {
     return present(this.byName.get(settings.cluster), 'the cluster was placed');
   }
 
-  /** Its live flows keep what they have. One that is not known is nobody's. */
-  remove(name: string): void {
+  /** It has no backend any more. Undefined when it was not known, and is nobody's. */
+  remove(name: string): Cluster | undefined {
     const known = this.byName.get(name);
-    if (known === undefined) return;
+    if (known === undefined) return undefined;
     this.byName.delete(name);
+    known.backends.setBackends([]);
     this.forgetIfIdle(known);
     this.recount();
+    return known;
   }
 
   /** A flow was admitted to this cluster. */

@@ -3,6 +3,7 @@
  * that is read again, a control socket or a test, speaks these words; control-state.ts says what each does.
  */
 import type { Address } from './address.ts';
+import type { BackendCommand } from './backend-commands.ts';
 import type { RequestId } from './brand.ts';
 import type { ClusterSettings, Config, ListenerConfig } from './config.ts';
 import type { Backend } from './contract.ts';
@@ -57,6 +58,7 @@ export type ConfigCommand =
 
 export type Command =
   | ConfigCommand
+  | BackendCommand
   /** The whole configuration from now on: all of it, or none. What stays the same is not touched. */
   | { readonly kind: 'Reload'; readonly config: Config }
   /** The grace time of the configuration begins now. */

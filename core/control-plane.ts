@@ -4,10 +4,10 @@
  */
 import type { Address } from './address.ts';
 import { assert, assertNever, present } from './assert.ts';
+import { isBackendCommand, type BackendCommand } from './backend-commands.ts';
 import { BackendStates, type DrainWake } from './backend-states.ts';
 import { ClusterMetrics, type ClusterCounters } from './cluster-metrics.ts';
 import { refused, type Answer, type Command, type ConfigCommand, type Reply } from './commands.ts';
-import type { ClusterSettings } from './config.ts';
 import type { ControlEvent, ControlInput, ControlOutput } from './control-contract.ts';
 import {
   changedClusters,
@@ -22,8 +22,8 @@ import type { Health } from './health/hysteresis.ts';
 import { evaluateAvailability, RollUp } from './health/roll-up.ts';
 import {
   HealthWatch,
+  watchedCluster,
   type Ejection,
-  type WatchedCluster,
   type WatchOutput,
   type WatchWake,
 } from './health/watch.ts';
@@ -59,7 +59,11 @@ export class ControlPlane {
   private stopping: 'soft' | 'hard' | undefined;
 
   constructor(options: ControlOptions) {
-    this.watch = new HealthWatch(createRandom(options.randomSeed), options.probesInFlightMax);
+    this.watch = new HealthWatch(
+      createRandom(options.randomSeed),
+      (cluster, address) => this.states.isClosing(cluster, address),
+      options.probesInFlightMax,
+    );
   }
 
   handleInput(input: ControlInput, now: Instant): void {
@@ -86,7 +90,7 @@ export class ControlPlane {
     this.watch.handleTimeout(now);
     this.drainWatch();
     this.states.handleTimeout(now);
-    this.drainStates();
+    this.drainStates(now);
   }
 
   pollOutput(): ControlOutput | undefined {
@@ -115,6 +119,7 @@ export class ControlPlane {
   }
 
   private execute(command: Command, now: Instant): Reply {
+    if (isBackendCommand(command)) return this.operate(command, now);
     switch (command.kind) {
       case 'Status':
         return this.accept(false, { kind: 'Status', status: this.status() });
@@ -129,6 +134,12 @@ export class ControlPlane {
       default:
         return this.change([command], now);
     }
+  }
+
+  private operate(command: BackendCommand, now: Instant): Reply {
+    const outcome = this.states.command(command, now);
+    this.drainStates(now);
+    return outcome.ok ? this.accept(outcome.changed) : outcome;
   }
 
   /** All of them or none, as one generation. */
@@ -170,10 +181,12 @@ export class ControlPlane {
     this.watchBackends(now);
     for (const { cluster, backends } of changed) {
       if (!old.clusters.has(cluster)) continue;
-      for (const { address } of backends) this.steer(cluster, address);
+      for (const { address } of backends) {
+        this.steer(cluster, address);
+        this.states.repeat(cluster, address);
+      }
     }
-    this.states.repeat();
-    this.drainStates();
+    this.drainStates(now);
     for (const { cluster } of changed) this.recordAvailability(cluster);
   }
 
@@ -204,7 +217,7 @@ export class ControlPlane {
   }
 
   private status(): Status {
-    const { state, generation, numbers, failures, watch } = this;
+    const { state, states, generation, numbers, failures, watch } = this;
     return {
       generation,
       stopping: this.stopping !== undefined,
@@ -218,6 +231,7 @@ export class ControlPlane {
           backend,
           health: watch.healthOf(settings.cluster, backend.address),
           ejected: watch.isEjected(settings.cluster, backend.address),
+          state: states.stateOf(settings.cluster, backend.address),
         })),
       })),
     };
@@ -233,7 +247,7 @@ export class ControlPlane {
         return this.drainWatch();
       case 'BackendFlows':
         this.states.reported(report);
-        return this.drainStates();
+        return this.drainStates(now);
       case 'Stopped':
         return this.stopProbing(now);
       case 'ListenerFailed':
@@ -270,17 +284,20 @@ export class ControlPlane {
     }
   }
 
-  private drainStates(): void {
+  private drainStates(now: Instant): void {
     const { states } = this;
     for (let output = states.pollOutput(); output !== undefined; output = states.pollOutput()) {
-      if (output.kind === 'SetBackendState') this.onStateSet(output);
+      if (output.kind === 'SetBackendState') this.onStateSet(output, now);
       else this.tell(output);
     }
   }
 
-  private onStateSet(directive: Extract<Directive, { kind: 'SetBackendState' }>): void {
-    this.direct(directive);
-    this.recordAvailability(directive.cluster);
+  private onStateSet(state: Extract<Directive, { kind: 'SetBackendState' }>, now: Instant): void {
+    const { cluster, address } = state;
+    this.direct(state);
+    this.watch.closingChanged(cluster, address, now);
+    this.drainWatch();
+    this.recordAvailability(cluster);
   }
 
   private translate(output: WatchOutput): void {
@@ -338,7 +355,7 @@ export class ControlPlane {
     const conditions = backends.map(({ address }) => ({
       health: this.healthOf(cluster, address),
       ejected: this.watch.isEjected(cluster, address),
-      closing: this.states.stateOf(cluster, address) !== 'active',
+      closing: this.states.isClosing(cluster, address),
     }));
     for (const output of this.rollUp.record(cluster, evaluateAvailability(conditions))) {
       if (output.kind === 'Gauges') this.tell({ ...output, kind: 'Availability' });
@@ -355,15 +372,4 @@ export class ControlPlane {
     this.metrics.fold(event);
     this.outputs.push({ kind: 'Event', event });
   }
-}
-
-function watchedCluster(settings: ClusterSettings): WatchedCluster {
-  return {
-    cluster: settings.cluster,
-    settings: settings.health,
-    proxyProtocol: settings.sendProxyProtocol,
-    backends: settings.backends.map(({ address }) => address),
-    exchange: settings.exchange,
-    passive: settings.passive ?? true,
-  };
 }

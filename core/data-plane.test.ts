@@ -189,6 +189,7 @@ describe('SetCluster', () => {
       responses: 1,
       sendProxyProtocol: true,
       backends: backendsOf(9),
+      onBackendRemoved: 'pin',
     });
     bench.turn(() => bench.direct({ kind: 'SetCluster', settings }));
     const calls = bench.turn(() => {

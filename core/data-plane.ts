@@ -304,7 +304,7 @@ export class DataPlane {
 
   private changeCluster(directive: ClusterDirective, now: Instant): void {
     if (directive.kind === 'RemoveCluster') {
-      this.clusters.remove(directive.cluster);
+      this.losses.judge(this.clusters.remove(directive.cluster), now);
       return this.listeners.clusterChanged(directive.cluster, now);
     }
     this.losses.judge(this.clusters.set(directive.settings), now);

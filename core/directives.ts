@@ -11,7 +11,7 @@ import type { Duration, Instant } from './time.ts';
 export type Directive =
   /** A cluster with its backends, new or in place of the one of the same name. Live flows keep what they have. */
   | { readonly kind: 'SetCluster'; readonly settings: ClusterSettings }
-  /** Listeners that lead there lead nowhere until there is one of that name again; live flows keep their backends. */
+  /** Listeners that lead there lead nowhere until there is one of that name again; its backends are gone. */
   | { readonly kind: 'RemoveCluster'; readonly cluster: string }
   | {
       readonly kind: 'AddListener';

@@ -25,8 +25,7 @@ export class Losses {
     news: Extract<Directive, { kind: 'SetHealth' | 'SetBackendState' }>,
     now: Instant,
   ): void {
-    const changed = clusters.learn(news);
-    if (changed !== undefined) this.judge(changed, now);
+    this.judge(clusters.learn(news), now);
     const backends = clusters.backendsOf(news.cluster);
     if (news.kind === 'SetBackendState' && backends !== undefined) {
       this.drains.stateSet(backends, news);
@@ -34,7 +33,7 @@ export class Losses {
   }
 
   /** The backends of this cluster, or what is known of them, have changed, and with it what becomes of its flows. */
-  judge(cluster: Cluster, now: Instant): void {
-    if (this.fates.judge(cluster)) this.sweep.begin(now);
+  judge(cluster: Cluster | undefined, now: Instant): void {
+    if (cluster !== undefined && this.fates.judge(cluster)) this.sweep.begin(now);
   }
 }

@@ -1,4 +1,5 @@
 /** A snapshot of what a process is configured to do and how its backends are: the answer to Status. Data only. */
+import type { OperatorState } from './balancing/candidates.ts';
 import type { ListenerId } from './brand.ts';
 import type { ListenerConfig } from './config.ts';
 import type { ClusterKnobs } from './commands.ts';
@@ -21,6 +22,8 @@ export interface BackendStatusReport {
   readonly health: Health;
   /** Whether its traffic speaks against it. */
   readonly ejected: boolean;
+  /** What operators want of it. */
+  readonly state: OperatorState;
 }
 
 export interface ClusterStatusReport {

@@ -3,6 +3,7 @@
  * The two are introduced to each other here: a suspicion asks for a probe, and what a probe says settles it.
  */
 import type { Address } from '../address.ts';
+import type { ClusterSettings } from '../config.ts';
 import { OutputQueue } from '../output-queue.ts';
 import type { Random } from '../random.ts';
 import type { Instant } from '../time.ts';
@@ -60,8 +61,15 @@ export class HealthWatch {
   /** Suspicions that a probe can prove wrong; it is asked once the plan is drained. */
   private readonly doubts: Doubt[] = [];
   private lastNumber = 0;
+  private readonly isClosing: (cluster: string, address: Address) => boolean;
 
-  constructor(random: Random, inFlightMax?: number) {
+  /** `isClosing`: whether an operator keeps new flows from a backend. It is then not one that others may be held against. */
+  constructor(
+    random: Random,
+    isClosing: (cluster: string, address: Address) => boolean,
+    inFlightMax?: number,
+  ) {
+    this.isClosing = isClosing;
     this.plan = new ProbePlan(random, inFlightMax);
   }
 
@@ -112,6 +120,12 @@ export class HealthWatch {
     if (counts.forwarded > 0) passive.forwarded(slot, counts.forwarded, now);
     if (counts.answered > 0) passive.answered(slot, counts.answered);
     this.hear(cluster);
+  }
+
+  /** An operator gave a backend up, or took it back. */
+  closingChanged(cluster: string, address: Address, now: Instant): void {
+    this.introduce(cluster, [address], now);
+    this.settle(now);
   }
 
   handleTimeout(now: Instant): void {
@@ -166,7 +180,8 @@ export class HealthWatch {
     for (const address of backends) {
       const slot = passive?.slotOf(address);
       if (passive === undefined || slot === undefined) continue;
-      passive.setAvailable(slot, this.plan.healthOf(cluster, address) === 'up', now);
+      const isUp = this.plan.healthOf(cluster, address) === 'up';
+      passive.setAvailable(slot, isUp && !this.isClosing(cluster, address), now);
       this.hear(cluster);
     }
   }
@@ -198,7 +213,7 @@ export class HealthWatch {
     const passive = this.traffic.get(cluster)?.passive;
     const slot = passive?.slotOf(address);
     if (passive === undefined || slot === undefined) return;
-    if (output.kind === 'HealthChanged') passive.setAvailable(slot, output.to === 'up', now);
+    if (output.kind === 'HealthChanged') this.introduce(cluster, [address], now);
     else if (output.result !== undefined) passive.probed(slot, output.result, now);
     this.hear(cluster);
   }
@@ -219,4 +234,16 @@ export class HealthWatch {
     if (wake === undefined) this.due.remove(number);
     else this.due.set(number, wake.at);
   }
+}
+
+/** What is watched of a cluster as it is configured. */
+export function watchedCluster(settings: ClusterSettings): WatchedCluster {
+  return {
+    cluster: settings.cluster,
+    settings: settings.health,
+    proxyProtocol: settings.sendProxyProtocol,
+    backends: settings.backends.map(({ address }) => address),
+    exchange: settings.exchange,
+    passive: settings.passive ?? true,
+  };
 }
