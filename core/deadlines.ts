@@ -8,11 +8,13 @@ import { assert } from './assert.ts';
 import { after, instant, type Duration, type Instant } from './time.ts';
 
 const NONE = -1;
-/** Words of a record: deadline (a double), then the class, the neighbours. */
+/** Words of a record: deadline (a double), then the class, the neighbours, and since when there is a deadline (a double). */
 const STRIDE = 8;
 const CLASS = 2;
 const PREVIOUS = 3;
 const NEXT = 4;
+/** In doubles. */
+const SINCE = 6 / 2;
 
 /** Flows that share one timeout, as a list from the earliest deadline to the latest. */
 interface TimeoutClass {
@@ -52,6 +54,7 @@ export class Deadlines {
   /** A slot that has no deadline yet gets one: `now + timeout`. `now` never goes back. */
   add(slot: number, now: Instant, timeout: Duration): void {
     this.advance(now);
+    this.instants[slot * (STRIDE / 2) + SINCE] = now;
     this.append(slot, this.classOf(timeout), after(now, timeout));
   }
 
@@ -79,6 +82,11 @@ export class Deadlines {
   /** The deadline of a slot that has one. */
   of(slot: number): Instant {
     return instant(this.instants[slot * (STRIDE / 2)]!);
+  }
+
+  /** When this slot, which has a deadline, got its first one: the birth of its flow. */
+  since(slot: number): Instant {
+    return instant(this.instants[slot * (STRIDE / 2) + SINCE]!);
   }
 
   /** The earliest deadline, or undefined when no slot has one. */

@@ -1,13 +1,17 @@
 /**
- * Which flow a datagram belongs to: client address (and, on a wildcard listener, the local address) to slot.
+ * Which flow a datagram belongs to: client address (and, on a wildcard listener, the local address) to slot. A flow that
+ * lingers has a slot and no entry: the next datagram of its client finds nothing.
  *
  * One typed array of 64-byte records and one of index buckets, both laid out before the first datagram: no insert ever waits
- * for a table to grow, and nothing is allocated per flow (doc/decisions/0003-flow-table.md has the measurements). Open
- * addressing, linear probing, deletion by shifting back. The last slot freed is the next one used.
+ * for a table to grow, and nothing is allocated per flow (doc/decisions/0003-flow-table.md has the measurements). The last
+ * slot freed is the next one used.
  */
 import { ipv4, ipv6, type Address } from './address.ts';
+import { VALIDATED } from './amplification.ts';
 import { assert } from './assert.ts';
-import { bucketsFor, keyedHash, type TableSeed } from './keyed-hash.ts';
+import type { LingerEnd } from './flow.ts';
+import { keyedHash, type TableSeed } from './keyed-hash.ts';
+import { SlotIndex } from './slot-index.ts';
 
 const NONE = -1;
 
@@ -30,14 +34,23 @@ const REQUESTS = 8;
 const RESPONSES = 9;
 const BACKEND = 10;
 const CONFIG = 11;
+/** Reply bytes that are left to a client which spoke once; see amplification.ts. */
+const CREDIT = 12;
+/** What ends a flow that lingers, as a place in `ENDS`. */
+const END = 13;
+/** A double over two words: in doubles, a record is half as long. */
+const SERIAL = 14 / 2;
 /** While a slot is free: the slot freed before it. */
-const FREE_NEXT = 12;
+const FREE_NEXT = REQUESTS;
 
 const LOCAL_STRIDE = 5;
 
 const FREE = 0;
 const ESTABLISHED = 1;
 const HEADER_DUE = 2;
+const LINGERING = 4;
+
+const ENDS: readonly LingerEnd[] = ['Idle', 'ResponsesReached', 'RequestsReached'];
 
 const U32_MAX = 0xffffffff;
 
@@ -46,14 +59,14 @@ export class FlowTable {
   private readonly byLocal: boolean;
   private readonly scratch = new Int32Array(KEY_WORDS + LOCAL_STRIDE);
   private records: Int32Array;
+  private doubles: Float64Array;
   private locals: Int32Array;
-  /** Pairs: slot + 1 (0 = empty), then the hash, so that most probes never touch a record. */
-  private index: Int32Array;
-  private mask: number;
+  private index: SlotIndex;
   private firstFree = NONE;
   /** Slots below this were used before; the rest has never been touched. */
   private used = 0;
   private live = 0;
+  private serials = 0;
   private slots: number;
 
   /** Room for `capacity` flows, keyed by the local address too if `byLocal`. */
@@ -62,9 +75,9 @@ export class FlowTable {
     this.byLocal = byLocal;
     this.slots = capacity;
     this.records = new Int32Array(capacity * STRIDE);
+    this.doubles = new Float64Array(this.records.buffer);
     this.locals = new Int32Array(byLocal ? capacity * LOCAL_STRIDE : 0);
-    this.mask = bucketsFor(capacity) - 1;
-    this.index = new Int32Array(2 * (this.mask + 1));
+    this.index = new SlotIndex(capacity);
   }
 
   get count(): number {
@@ -82,7 +95,7 @@ export class FlowTable {
 
   /** Bytes of all arrays. */
   get byteLength(): number {
-    return this.records.byteLength + this.locals.byteLength + this.index.byteLength;
+    return this.records.byteLength + this.locals.byteLength + this.index.entries.byteLength;
   }
 
   /** Room for more flows. Slots keep their numbers. Takes time in proportion to the flows: not for the datagram path. */
@@ -90,13 +103,14 @@ export class FlowTable {
     assert(capacity >= this.slots, 'a table never shrinks');
     this.slots = capacity;
     this.records = copyInto(new Int32Array(capacity * STRIDE), this.records);
+    this.doubles = new Float64Array(this.records.buffer);
     if (this.byLocal) {
       this.locals = copyInto(new Int32Array(capacity * LOCAL_STRIDE), this.locals);
     }
-    this.mask = bucketsFor(capacity) - 1;
-    this.index = new Int32Array(2 * (this.mask + 1));
+    this.index = new SlotIndex(capacity);
     for (let slot = 0; slot < this.used; slot += 1) {
-      if (this.isLive(slot)) this.enter(slot, this.records[slot * STRIDE + HASH]!);
+      if (!this.isLive(slot) || this.isLingering(slot)) continue;
+      this.index.enter(slot, this.records[slot * STRIDE + HASH]!);
     }
   }
 
@@ -106,18 +120,19 @@ export class FlowTable {
     return this.hashOfScratch();
   }
 
-  /** The slot of the flow with this key, or undefined. `hash` comes from `hashOf` with the same arguments. */
+  /** The slot of the established flow with this key, or undefined. `hash` comes from `hashOf` with the same arguments. */
   find(hash: number, client: Address, local: Address | undefined): number | undefined {
-    for (let bucket = hash & this.mask; ; bucket = (bucket + 1) & this.mask) {
-      const entry = this.index[2 * bucket]!;
+    const { entries, mask } = this.index;
+    for (let bucket = hash & mask; ; bucket = (bucket + 1) & mask) {
+      const entry = entries[2 * bucket]!;
       if (entry === 0) return undefined;
-      if (this.index[2 * bucket + 1] === hash && this.matches(entry - 1, client, local)) {
+      if (entries[2 * bucket + 1] === hash && this.matches(entry - 1, client, local)) {
         return entry - 1;
       }
     }
   }
 
-  /** A new flow under a key that is not in the table. There must be room. */
+  /** A new flow, with the next serial number, under a key that leads to none. There must be room. */
   insert(hash: number, client: Address, local: Address | undefined): number {
     assert(this.live < this.slots, 'the table has room: admission checked the cap');
     const slot = this.takeSlot();
@@ -129,16 +144,43 @@ export class FlowTable {
     this.records[at + STATE] = ESTABLISHED;
     this.records[at + REQUESTS] = 0;
     this.records[at + RESPONSES] = 0;
-    this.enter(slot, hash);
+    this.records[at + CREDIT] = VALIDATED;
+    this.records[at + END] = 0;
     this.live += 1;
+    this.serials += 1;
+    this.doubles[slot * (STRIDE / 2) + SERIAL] = this.serials;
+    this.index.enter(slot, hash);
     return slot;
+  }
+
+  /** Takes the key of a live flow out of the index, if it is there, and notes what will end the flow. */
+  linger(slot: number, end: LingerEnd): void {
+    const at = slot * STRIDE;
+    if (!this.isLingering(slot)) this.index.leave(slot, this.records[at + HASH]!);
+    this.records[at + STATE] = this.records[at + STATE]! | LINGERING;
+    this.records[at + END] = ENDS.indexOf(end);
+  }
+
+  /** Whether this live flow is no longer found by its key. */
+  isLingering(slot: number): boolean {
+    return (this.records[slot * STRIDE + STATE]! & LINGERING) !== 0;
+  }
+
+  /** Whether this live flow has all its replies and waits for late ones only. */
+  isInGrace(slot: number): boolean {
+    return this.records[slot * STRIDE + END] !== 0;
+  }
+
+  /** Why this live flow closes at its deadline: it went idle, unless its grace for late replies runs. */
+  endOf(slot: number): LingerEnd {
+    return ENDS[this.records[slot * STRIDE + END]!]!;
   }
 
   /** Frees a live slot. */
   remove(slot: number): void {
     assert(this.isLive(slot), 'only a live flow is removed');
     const at = slot * STRIDE;
-    this.leave(slot, this.records[at + HASH]!);
+    if (!this.isLingering(slot)) this.index.leave(slot, this.records[at + HASH]!);
     this.records[at + STATE] = FREE;
     this.records[at + FREE_NEXT] = this.firstFree;
     this.firstFree = slot;
@@ -149,6 +191,16 @@ export class FlowTable {
   isLive(slot: number): boolean {
     if (!Number.isInteger(slot) || slot < 0 || slot >= this.used) return false;
     return this.records[slot * STRIDE + STATE]! !== FREE;
+  }
+
+  /** Number of the flow in this live slot: counted from 1, never given twice. */
+  serialOf(slot: number): number {
+    return this.doubles[slot * (STRIDE / 2) + SERIAL]!;
+  }
+
+  /** Whether the index leads to this live slot, by whatever key. For whole-state checks. */
+  isIndexed(slot: number): boolean {
+    return this.index.holds(slot, this.records[slot * STRIDE + HASH]!);
   }
 
   /** Copies the words of a client's key: address a, family and port, address b, c, d, zone. For whole-state checks. */
@@ -166,11 +218,10 @@ export class FlowTable {
       scratch[KEY_WORDS + word] = this.locals[slot * LOCAL_STRIDE + word]!;
     }
     const hash = this.hashOfScratch();
-    let bucket = hash & this.mask;
-    while (this.index[2 * bucket] !== 0) {
-      const found = this.index[2 * bucket]! - 1;
-      if (this.index[2 * bucket + 1] === hash && this.sharesKey(found, slot)) return found;
-      bucket = (bucket + 1) & this.mask;
+    const { entries, mask } = this.index;
+    for (let bucket = hash & mask; entries[2 * bucket] !== 0; bucket = (bucket + 1) & mask) {
+      const found = entries[2 * bucket]! - 1;
+      if (entries[2 * bucket + 1] === hash && this.sharesKey(found, slot)) return found;
     }
     return undefined;
   }
@@ -216,6 +267,14 @@ export class FlowTable {
 
   countResponse(slot: number): number {
     return this.count32(slot * STRIDE + RESPONSES);
+  }
+
+  creditOf(slot: number): number {
+    return this.records[slot * STRIDE + CREDIT]!;
+  }
+
+  setCredit(slot: number, credit: number): void {
+    this.records[slot * STRIDE + CREDIT] = credit;
   }
 
   /** Whether the first datagram, which carries the PROXY header, is still to come. */
@@ -314,31 +373,6 @@ export class FlowTable {
     const slot = this.firstFree;
     this.firstFree = this.records[slot * STRIDE + FREE_NEXT]!;
     return slot;
-  }
-
-  private enter(slot: number, hash: number): void {
-    let bucket = hash & this.mask;
-    while (this.index[2 * bucket] !== 0) bucket = (bucket + 1) & this.mask;
-    this.index[2 * bucket] = slot + 1;
-    this.index[2 * bucket + 1] = hash;
-  }
-
-  /** Empties the bucket of `slot`, then moves back every later entry that a look-up would no longer reach. */
-  private leave(slot: number, hash: number): void {
-    const { index, mask } = this;
-    let hole = hash & mask;
-    while (index[2 * hole] !== slot + 1) {
-      assert(index[2 * hole] !== 0, 'a live flow is in the index');
-      hole = (hole + 1) & mask;
-    }
-    for (let bucket = (hole + 1) & mask; index[2 * bucket] !== 0; bucket = (bucket + 1) & mask) {
-      const home = index[2 * bucket + 1]! & mask;
-      if (((bucket - home) & mask) < ((bucket - hole) & mask)) continue;
-      index[2 * hole] = index[2 * bucket]!;
-      index[2 * hole + 1] = index[2 * bucket + 1]!;
-      hole = bucket;
-    }
-    index[2 * hole] = 0;
   }
 }
 

@@ -17,6 +17,9 @@ const REASONS = {
 const EVENTS = {
   ClientDatagram: true,
   BackendDatagram: true,
+  Rebound: true,
+  RepliesAwaited: true,
+  RepliesComplete: true,
   ...REASONS,
 } as const satisfies Record<FlowEvent, true>;
 

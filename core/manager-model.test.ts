@@ -42,26 +42,38 @@ test('the steps that are drawn reach every kind of output, drop, shed and close'
     for (const { wait, action } of walk) {
       now += wait;
       for (const output of rig.perform(action, now / 1_000_000)) reached.add(nameOf(output));
+      if (rig.manager.flow(flowId(0))?.phase === 'Lingering') reached.add('Lingering');
     }
   }
   expect([...reached].sort()).toEqual([
     'ArmTimer',
     'CloseFlow Aborted',
+    'CloseFlow BackendLost',
     'CloseFlow Drain',
     'CloseFlow Idle',
+    'CloseFlow Killed',
     'CloseFlow RequestsReached',
     'CloseFlow ResponsesReached',
     'DatagramIn',
     'DatagramOut',
+    'Drop Amplification',
+    'Drop DatagramRate',
+    'Drop Denied',
     'Drop Invalid',
+    'Drop NewFlowRate',
     'Drop NoBackend',
+    'Drop PortExhausted',
     'Drop Shed',
     'Drop Truncated',
     'Drop UnknownFlow',
     'FlowCreated',
     'FlowEvicted',
+    'FlowRebound',
     'FlowShed',
     'FlowShedSourceLimit',
+    'HeaderRefused',
+    'Lingering',
+    'LoopRefused',
     'OpenUpstream',
     'SendToBackend',
     'SendToBackend with a header',
@@ -108,13 +120,15 @@ function nameOf(output: Output): string {
 }
 
 function seen(flow: ModelFlow): unknown {
-  const { client, local, backend, config, requests, responses, deadline } = flow;
+  const { serial, born, client, local, backend, config, requests, responses, deadline } = flow;
   return {
+    serial,
+    createdAt: born,
     client,
     local,
     backend,
     config,
-    phase: 'Established',
+    phase: flow.lingers ? 'Lingering' : 'Established',
     requestsSeen: requests,
     responsesSeen: responses,
     idleDeadline: deadline,

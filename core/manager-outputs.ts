@@ -15,6 +15,7 @@ export const DROPS: Readonly<Record<DropReason, Output>> = {
 };
 export const FLOW_CREATED: Output = { kind: 'Metric', event: { kind: 'FlowCreated' } };
 export const FLOW_EVICTED: Output = { kind: 'Metric', event: { kind: 'FlowEvicted' } };
+export const FLOW_REBOUND: Output = { kind: 'Metric', event: { kind: 'FlowRebound' } };
 export const FLOW_SHED: Output = { kind: 'Metric', event: { kind: 'FlowShed' } };
 const LOOP_REFUSED: Output = { kind: 'Metric', event: { kind: 'LoopRefused' } };
 const HEADER_REFUSED: Output = { kind: 'Metric', event: { kind: 'HeaderRefused' } };

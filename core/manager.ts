@@ -3,6 +3,7 @@
  * come out of one queue, time is an argument. After each call the queue is drained before the next.
  */
 import { isUnanswerable, type Address } from './address.ts';
+import { creditAfterReply, firstCredit, mayReply, VALIDATED } from './amplification.ts';
 import { assert, assertNever } from './assert.ts';
 import { flowId, type FlowId } from './brand.ts';
 import {
@@ -16,28 +17,26 @@ import {
   type ManagerInput,
   type Output,
 } from './contract.ts';
-import { Deadlines } from './deadlines.ts';
-import { nextPhase, teardownReason, type UdpFlow } from './flow.ts';
-import { FlowTable } from './flow-table.ts';
+import type { Deadlines } from './deadlines.ts';
+import type { UdpFlow } from './flow.ts';
+import type { FlowRates } from './flow-rates.ts';
+import { nextSlotOn, slotOfSerial } from './flow-scans.ts';
+import type { FlowTable } from './flow-table.ts';
 import type { Hash64 } from './hash.ts';
 import { looksLikeProxyHeader } from './hostile.ts';
 import type { TableSeed } from './keyed-hash.ts';
+import { LiveFlows } from './live-flows.ts';
 import { affinityKey } from './placement.ts';
-import { dgramHeader } from './proxy-protocol.ts';
 import {
-  DATAGRAM_IN,
-  DATAGRAM_OUT,
   DROPS,
-  FLOW_CREATED,
-  FLOW_EVICTED,
   FLOW_SHED,
   FLOW_SHED_SOURCE_LIMIT,
   REFUSED,
   REFUSED_HEADER,
 } from './manager-outputs.ts';
 import { OutputQueue } from './output-queue.ts';
-import { Registry } from './registry.ts';
-import { SourceLimits } from './source-limits.ts';
+import type { Registry } from './registry.ts';
+import type { SourceLimits } from './source-limits.ts';
 import { instant, type Instant } from './time.ts';
 
 export interface ManagerOptions {
@@ -59,25 +58,31 @@ export class UdpManager {
   readonly table: FlowTable;
   readonly deadlines: Deadlines;
   readonly sources: SourceLimits;
-  readonly backends: Registry<Backend> = new Registry();
-  readonly configs: Registry<ClusterConfig> = new Registry();
+  readonly backends: Registry<Backend>;
+  readonly configs: Registry<ClusterConfig>;
 
+  private readonly flows: LiveFlows;
+  private readonly rates: FlowRates;
   private readonly placementSeed: Hash64;
   private config: ClusterConfig;
   private cap: number;
   private capHighWater: number;
   private maxRxDatagramSize: number;
   private draining = false;
-  private armed: Instant | undefined;
   private latest: Instant = instant(0);
   private readonly outputs = new OutputQueue<Output>();
 
   constructor(options: ManagerOptions) {
     assertCount(options.maxFlows);
     const capacity = Math.max(1, options.maxFlows);
-    this.table = new FlowTable(capacity, options.tableSeed, options.keyedByLocal ?? false);
-    this.deadlines = new Deadlines(capacity);
-    this.sources = new SourceLimits(capacity, options.tableSeed);
+    this.flows = new LiveFlows(capacity, options, this.outputs);
+    this.table = this.flows.table;
+    this.deadlines = this.flows.deadlines;
+    this.sources = this.flows.sources;
+    this.backends = this.flows.backends;
+    this.configs = this.flows.configs;
+    this.rates = this.flows.rates;
+    this.rates.expect(options.config);
     this.placementSeed = options.placementSeed;
     this.config = options.config;
     this.cap = options.maxFlows;
@@ -109,26 +114,20 @@ export class UdpManager {
    */
   handleTimeout(now: Instant): void {
     this.begin(now);
-    this.armed = undefined;
-    const due: number[] = [];
-    this.deadlines.dueBy(now, due);
-    due.sort((one, other) => one - other);
-    for (const slot of due) this.closeFlow(slot, 'Idle');
-    this.reschedule();
-    assert(this.armed === undefined || this.armed > now, 'the next deadline is after this one');
+    this.flows.closeDue(now);
   }
 
   /** Closes one flow for the embedder, which could not serve it. Any id may come; one without a flow is ignored. */
   abortFlow(flow: FlowId, now: Instant, reason: CloseReason = 'Aborted'): void {
     this.begin(now);
-    if (this.table.isLive(flow)) this.closeFlow(flow, reason);
+    if (this.table.isLive(flow)) this.flows.close(flow, reason);
   }
 
   /** Closes every flow, in order of id. Does not set draining. */
   closeAll(now: Instant): void {
     this.begin(now);
     for (let slot = 0; slot < this.table.highWater; slot += 1) {
-      if (this.table.isLive(slot)) this.closeFlow(slot, 'Drain');
+      if (this.table.isLive(slot)) this.flows.close(slot, 'Drain');
     }
   }
 
@@ -139,7 +138,7 @@ export class UdpManager {
 
   /** When `handleTimeout` wants to be called: the earliest idle deadline; undefined without live flows. */
   pollTimeout(): Instant | undefined {
-    return this.armed;
+    return this.flows.armed;
   }
 
   get flowCount(): number {
@@ -166,18 +165,20 @@ export class UdpManager {
 
   /** A copy of what is known of a live flow. */
   flow(id: FlowId): UdpFlow | undefined {
-    const { table } = this;
-    if (!table.isLive(id)) return undefined;
-    return {
-      client: table.clientOf(id),
-      local: table.localOf(id),
-      backend: this.backends.get(table.backendOf(id)),
-      phase: 'Established',
-      config: this.configs.get(table.configOf(id)),
-      requestsSeen: table.requestsOf(id),
-      responsesSeen: table.responsesOf(id),
-      idleDeadline: this.deadlines.of(id),
-    };
+    return this.table.isLive(id) ? this.flows.view(id) : undefined;
+  }
+
+  /** The live flow with this serial number. A scan of all flows. */
+  slotOfSerial(serial: number): FlowId | undefined {
+    const slot = slotOfSerial(this.table, serial);
+    return slot === undefined ? undefined : flowId(slot);
+  }
+
+  /** The first flow from slot `from` on that is on this backend, the very object. A scan; it allocates nothing. */
+  nextFlowOn(backend: Backend, from: number): FlowId | undefined {
+    const number = this.backends.find(backend);
+    const slot = number === undefined ? undefined : nextSlotOn(this.table, number, from);
+    return slot === undefined ? undefined : flowId(slot);
   }
 
   private begin(now: Instant): void {
@@ -196,10 +197,31 @@ export class UdpManager {
   ): void {
     if (payload.length > this.maxRxDatagramSize) return this.drop('Truncated');
     if (this.config.cluster === '') return this.drop('NoBackend');
-    if (payload.length === 0 || isUnanswerable(src)) return this.drop('Invalid');
+    if (isUnanswerable(src)) return this.drop('Invalid');
+    if (payload.length === 0 && !this.takesEmpty(src, local)) return this.drop('Invalid');
+    if (backends.denies?.(src) === true) return this.drop('Denied');
     const hash = this.table.hashOf(src, local);
     const slot = this.table.find(hash, src, local);
-    if (slot !== undefined) return this.onKnownClient(slot, payload, now);
+    if (slot === undefined) return this.onUnknownClient(hash, src, local, payload, backends, now);
+    if (this.onKnownClient(slot, payload, backends, now)) return undefined;
+    if (payload.length === 0) return this.drop('Invalid');
+    return this.onUnknownClient(hash, src, local, payload, backends, now);
+  }
+
+  /** Whether this client has a flow on which empty datagrams go on. */
+  private takesEmpty(src: Address, local: Address | undefined): boolean {
+    const slot = this.table.find(this.table.hashOf(src, local), src, local);
+    return slot !== undefined && this.configs.get(this.table.configOf(slot)).forwardEmptyDatagrams;
+  }
+
+  private onUnknownClient(
+    hash: number,
+    src: Address,
+    local: Address | undefined,
+    payload: Uint8Array,
+    backends: BackendSource,
+    now: Instant,
+  ): void {
     const refusal = backends.refuses?.(src, local, now);
     if (refusal !== undefined) return this.refuse(REFUSED[refusal]);
     if (this.draining) return this.drop('Shed');
@@ -208,116 +230,76 @@ export class UdpManager {
     const key = affinityKey(this.placementSeed, src, this.config.affinityWithPort);
     const backend = backends.select(key, now);
     if (backend === undefined) return this.drop('NoBackend');
-    this.forward(this.admit(hash, src, local, backend, now), payload, now);
+    const slot = this.flows.admit(hash, src, local, backend, this.config, now);
+    this.table.setCredit(slot, firstCredit(this.config.amplification, payload.length));
+    return this.flows.forward(slot, this.config, payload, now);
   }
 
   /**
-   * Where only the first datagram carries our PROXY header, a later one that begins like a header would be believed: it is
-   * refused (decisions table "header injection").
+   * False when the flow closed instead, for its backend is lost: then the client is an unknown one. Where only the first
+   * datagram carries our PROXY header, a later one that begins like a header would be believed: it is refused (decisions
+   * table "header injection").
    */
-  private onKnownClient(slot: number, payload: Uint8Array, now: Instant): void {
+  private onKnownClient(
+    slot: number,
+    payload: Uint8Array,
+    backends: BackendSource,
+    now: Instant,
+  ): boolean {
     const config = this.configs.get(this.table.configOf(slot));
     const firstOnly = config.sendProxyProtocol && !config.proxyProtocolEveryDatagram;
     if (firstOnly && config.rejectClientHeader && looksLikeProxyHeader(payload)) {
-      return this.refuse(REFUSED_HEADER);
+      this.refuse(REFUSED_HEADER);
+      return true;
     }
-    this.forward(slot, payload, now);
+    if (config.datagramsPerSecond !== 0 && !this.rates.take(slot, config, now)) {
+      this.drop('DatagramRate');
+      return true;
+    }
+    const fate = backends.fateOf?.(this.backends.get(this.table.backendOf(slot))) ?? 'keep';
+    if (fate === 'close') {
+      this.flows.close(slot, 'BackendLost');
+      return false;
+    }
+    if (fate === 'rebind' && !this.rebind(slot, config, backends, now)) {
+      this.drop('NoBackend');
+      return true;
+    }
+    this.table.setCredit(slot, VALIDATED);
+    this.flows.forward(slot, config, payload, now);
+    return true;
   }
 
-  /** A new flow, established on its backend, with nothing forwarded yet. */
-  private admit(
-    hash: number,
-    src: Address,
-    local: Address | undefined,
-    backend: Backend,
+  /** Whether a flow whose backend is lost can go on: with another one, or with the same where selection finds no better. */
+  private rebind(
+    slot: number,
+    config: ClusterConfig,
+    backends: BackendSource,
     now: Instant,
-  ): number {
-    const { config } = this;
-    const slot = this.table.insert(hash, src, local);
-    this.table.setUpstream(slot, this.backends.acquire(backend), this.configs.acquire(config));
-    this.table.setHeaderDue(slot, config.sendProxyProtocol);
-    this.sources.add(config, src);
-    this.deadlines.add(slot, now, config.frontTimeout);
-    this.outputs.push(FLOW_CREATED);
-    this.outputs.push({ kind: 'OpenUpstream', flow: flowId(slot), backend });
-    return slot;
-  }
-
-  /** One client datagram on a live flow (spec §2.3), the admission datagram included. */
-  private forward(slot: number, payload: Uint8Array, now: Instant): void {
-    const config = this.configs.get(this.table.configOf(slot));
-    const backend = this.backends.get(this.table.backendOf(slot));
-    this.table.countRequest(slot);
-    this.deadlines.touch(slot, now, config.frontTimeout);
-    this.outputs.push(DATAGRAM_IN.of(payload.length));
-    this.outputs.push({
-      kind: 'SendToBackend',
-      flow: flowId(slot),
-      dst: backend.address,
-      prefix: this.prefixFor(slot, config, backend),
-      payload,
-    });
-    this.settle(slot, config);
-  }
-
-  /** The PROXY header this datagram carries, if one is due (spec §4). */
-  private prefixFor(slot: number, config: ClusterConfig, backend: Backend): Uint8Array | undefined {
-    if (!this.table.headerDue(slot)) return undefined;
-    if (!config.proxyProtocolEveryDatagram) this.table.setHeaderDue(slot, false);
-    return dgramHeader(this.table.clientOf(slot), backend.address);
+  ): boolean {
+    const client = this.table.clientOf(slot);
+    const key = affinityKey(this.placementSeed, client, config.affinityWithPort);
+    const backend = backends.select(key, now);
+    if (backend === undefined) return false;
+    this.flows.rebind(slot, config, backend);
+    return true;
   }
 
   private onBackendDatagram(flow: FlowId, payload: Uint8Array, now: Instant): void {
     if (payload.length > DATAGRAM_BYTES_MAX) return this.drop('Truncated');
     if (!this.table.isLive(flow)) return this.drop('UnknownFlow');
     const config = this.configs.get(this.table.configOf(flow));
-    this.table.countResponse(flow);
-    this.deadlines.touch(flow, now, config.backTimeout);
-    this.outputs.push(DATAGRAM_OUT.of(payload.length));
-    this.outputs.push({
-      kind: 'SendToClient',
-      flow,
-      dst: this.table.clientOf(flow),
-      from: this.table.localOf(flow),
-      payload,
-    });
-    this.settle(flow, config);
-  }
-
-  /** After a counted datagram: close at a cap, else see whether the next deadline moved. */
-  private settle(slot: number, config: ClusterConfig): void {
-    const { table } = this;
-    const reason = teardownReason(config, table.requestsOf(slot), table.responsesOf(slot));
-    if (reason === undefined) this.reschedule();
-    else this.closeFlow(slot, reason);
-  }
-
-  private closeFlow(slot: number, reason: CloseReason): void {
-    nextPhase('Established', reason);
-    const { table } = this;
-    const config = this.configs.get(table.configOf(slot));
-    this.sources.subtract(config, table.clientOf(slot));
-    this.backends.release(table.backendOf(slot));
-    this.configs.release(table.configOf(slot));
-    this.deadlines.remove(slot);
-    table.remove(slot);
-    this.outputs.push(FLOW_EVICTED);
-    this.outputs.push({ kind: 'CloseFlow', flow: flowId(slot), reason });
-    this.reschedule();
-  }
-
-  /** Arms the earliest deadline if it is not the armed one. There is no disarming (spec §2.8). */
-  private reschedule(): void {
-    const next = this.deadlines.earliest();
-    if (next === this.armed) return;
-    this.armed = next;
-    if (next !== undefined) this.outputs.push({ kind: 'ArmTimer', at: next });
+    const credit = this.table.creditOf(flow);
+    if (!mayReply(credit, payload.length)) return this.drop('Amplification');
+    this.table.setCredit(flow, creditAfterReply(credit, payload.length));
+    return this.flows.reply(flow, config, payload, now);
   }
 
   private onConfig(event: ConfigEvent): void {
     switch (event.kind) {
       case 'SetCluster':
         this.config = event.config;
+        this.rates.expect(event.config);
         break;
       case 'SetMaxFlows':
         this.setMaxFlows(event.count);
@@ -337,10 +319,7 @@ export class UdpManager {
     assertCount(count);
     this.cap = count;
     this.capHighWater = Math.max(this.capHighWater, count);
-    if (count <= this.table.capacity) return;
-    this.table.grow(count);
-    this.deadlines.grow(count);
-    this.sources.grow(count);
+    if (count > this.table.capacity) this.flows.grow(count);
   }
 
   private drop(reason: DropReason): void {

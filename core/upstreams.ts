@@ -24,6 +24,9 @@ export interface UpstreamsOptions {
   readonly losses: Losses;
 }
 
+/** In place of a socket: serial numbers, and so ids, begin above it. */
+const NONE = 0;
+
 export class Upstreams {
   private readonly outputs: OutputQueue<PlaneOutput>;
   private readonly clusters: Clusters;
@@ -68,7 +71,9 @@ export class Upstreams {
     return { cluster: this.clusters.at(cluster), backend: this.backends.get(number), number };
   }
 
+  /** A socket for a flow. One that was open for it closes, after the flush like any other: the flow is rebound. */
   open(listener: Listener, cluster: Cluster, flow: FlowId, backend: Backend): void {
+    if (listener.sockets[flow] !== NONE) this.close(listener, flow);
     this.serial += 1;
     const socket = socketId(this.serial, listener.id);
     listener.sockets[flow] = socket;
@@ -87,6 +92,7 @@ export class Upstreams {
     this.losses.drains.flowClosed();
     if (this.backends.find(backend) === undefined) this.forget(backend);
     this.table.remove(socket);
+    listener.sockets[flow] = NONE;
     this.egress.upstreamClosed(listener, socket);
     this.outputs.push({ kind: 'CloseUpstream', socket });
   }

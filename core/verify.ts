@@ -1,10 +1,13 @@
 /**
- * Whole-state checks of a flow machine: invariants I1 to I3, I5 to I8 and I13 of spec §2.14. I4 holds by structure (a closing
- * flow has no slot), I9 is asserted in the manager, I10 to I12 compare states and are left to the shadow models. It recounts
- * everything and trusts no counter. The simulator runs it after every call, so it builds nothing until something is wrong.
+ * Whole-state checks of a flow machine: invariants I1 to I3, I5 to I8 and I13 of spec §2.14, and our own I14 (who lingers), I15
+ * (serial numbers) and I16 (reply credit). I4 holds by structure (a closing flow has no slot), I9 is asserted in the manager,
+ * I10 to I12 compare states and are left to the shadow models. It recounts everything and trusts no counter. The simulator
+ * runs it after every call, so it builds nothing until something is wrong.
  */
 import { formatAddress } from './address.ts';
-import { teardownReason } from './flow.ts';
+import { VALIDATED } from './amplification.ts';
+import type { ClusterConfig } from './contract.ts';
+import { awaitsReplies, teardownReason } from './flow.ts';
 import type { UdpManager } from './manager.ts';
 import type { Instant } from './time.ts';
 
@@ -85,19 +88,25 @@ export class Verifier {
     this.values = new Int32Array(2 * count);
   }
 
-  /** I2 and I3: the key of each live flow leads to it and to no other. I7: no exhausted cap on a live flow. */
   private checkFlows(manager: UdpManager, broken: string[]): void {
     const { table } = manager;
     for (let place = 0; place < this.live; place += 1) {
       const slot = this.slots[place]!;
-      const found = table.slotByKeyOf(slot);
-      if (found !== slot) {
-        broken.push(`I2/I3: the key ${nameOf(manager, slot)} of flow ${slot} leads to ${found}`);
-      }
       const config = manager.configs.get(this.configs[place]!);
-      if (teardownReason(config, table.requestsOf(slot), table.responsesOf(slot)) !== undefined) {
-        broken.push(`I7: flow ${slot} lives on with an exhausted cap`);
-      }
+      if (table.isLingering(slot)) checkLingering(manager, slot, config, broken);
+      else checkEstablished(manager, slot, config, broken);
+      checkCredit(manager, slot, config, broken);
+      this.checkSerial(manager, slot, broken);
+    }
+  }
+
+  /** I15: no two live flows have one serial number. */
+  private checkSerial({ table }: UdpManager, slot: number, broken: string[]): void {
+    const serial = table.serialOf(slot);
+    if (serial < 1) broken.push(`I15: flow ${slot} has the serial number ${serial}`);
+    for (let place = 0; this.slots[place] !== slot; place += 1) {
+      if (table.serialOf(this.slots[place]!) !== serial) continue;
+      broken.push(`I15: flows ${this.slots[place]} and ${slot} have one serial number, ${serial}`);
     }
   }
 
@@ -231,6 +240,53 @@ export class Verifier {
       Math.clz32(keys[left + D]! ^ keys[right + D]!) >= Math.min(bits - 96, 32)
     );
   }
+}
+
+/** I2 and I3: the key of an established flow leads to it and to no other. I7: it has no exhausted cap. */
+function checkEstablished(
+  manager: UdpManager,
+  slot: number,
+  config: ClusterConfig,
+  broken: string[],
+): void {
+  const { table } = manager;
+  const found = table.slotByKeyOf(slot);
+  if (found !== slot) {
+    broken.push(`I2/I3: the key ${nameOf(manager, slot)} of flow ${slot} leads to ${found}`);
+  }
+  if (teardownReason(config, table.requestsOf(slot), table.responsesOf(slot)) !== undefined) {
+    broken.push(`I7: flow ${slot} lives on with an exhausted cap`);
+  }
+}
+
+/** I14: no key leads to a flow that lingers, and it awaits what its configuration lets it await. */
+function checkLingering(
+  { table }: UdpManager,
+  slot: number,
+  config: ClusterConfig,
+  broken: string[],
+): void {
+  if (table.isIndexed(slot)) broken.push(`I14: flow ${slot} lingers, but a key leads to it`);
+  const requests = table.requestsOf(slot);
+  const isSpent = config.requestsLinger && config.requests !== 0 && requests >= config.requests;
+  const isComplete = !awaitsReplies(config, requests, table.responsesOf(slot));
+  const end = table.endOf(slot);
+  const mayLinger = end === 'Idle' ? !isComplete : isComplete && config.lateReplyGrace > 0;
+  if (mayLinger && (isSpent || end === 'ResponsesReached')) return;
+  broken.push(`I14: flow ${slot} lingers without a reason, to end as ${end}`);
+}
+
+/** I16: credit is limited for as long as the client has spoken once, under a configuration with a limit. */
+function checkCredit(
+  { table }: UdpManager,
+  slot: number,
+  { amplification }: ClusterConfig,
+  broken: string[],
+): void {
+  const credit = table.creditOf(slot);
+  const isLimited = amplification.factor !== 0 && table.requestsOf(slot) < 2;
+  if (isLimited ? credit >= 0 : credit === VALIDATED) return;
+  broken.push(`I16: flow ${slot} has a credit of ${credit}`);
 }
 
 /** A registry as the checks see it. */

@@ -12,19 +12,31 @@ import type {
   DropReason,
   MetricEvent,
   Output,
+  Refusal,
 } from '../core/contract.ts';
 import { instant } from '../core/time.ts';
 import type { Action } from './flow-rig.ts';
 
 export interface ModelFlow {
   readonly id: number;
+  readonly serial: number;
+  readonly born: number;
   readonly client: Address;
   readonly local: Address | undefined;
-  readonly backend: Backend;
+  backend: Backend;
   readonly config: ClusterConfig;
   requests: number;
   responses: number;
   deadline: number;
+  headerDue: boolean;
+  /** Whether it lingers; then why it closes at its deadline, and whether all its replies are there. */
+  lingers: boolean;
+  end: CloseReason;
+  /** Reply bytes that are left; no number once the client has spoken twice, or without a limit. */
+  credit: number | undefined;
+  /** Microseconds that its rate has granted it and that are not spent, as they were at `granted`. */
+  allowance: number;
+  granted: number;
 }
 
 export interface ModelOptions {
@@ -33,6 +45,8 @@ export interface ModelOptions {
   readonly maxRxDatagramSize: number;
   readonly keyedByLocal: boolean;
 }
+
+type ClientAction = Extract<Action, { readonly kind: 'client' }>;
 
 const RETURN_BYTES_MAX = 65_507;
 
@@ -49,6 +63,7 @@ export class FlowModel {
   /** Ids that were used and are free, in the order in which they became so. */
   private readonly freed: number[] = [];
   private idsUsed = 0;
+  private serials = 0;
   private outputs: Output[] = [];
 
   constructor(options: ModelOptions) {
@@ -63,7 +78,7 @@ export class FlowModel {
     this.outputs = [];
     switch (action.kind) {
       case 'client':
-        this.onClient(action.src, action.local, action.payload, action.serve, now);
+        this.onClient(action, now);
         break;
       case 'backend':
         this.onBackend(action.flow, action.payload, now);
@@ -73,7 +88,7 @@ export class FlowModel {
         break;
       case 'timeout':
         this.armed = undefined;
-        for (const flow of this.byId()) if (flow.deadline <= now) this.close(flow, 'Idle');
+        for (const flow of this.byId()) if (flow.deadline <= now) this.close(flow, flow.end);
         this.reschedule();
         break;
       case 'abort':
@@ -88,71 +103,140 @@ export class FlowModel {
     return this.outputs;
   }
 
-  private onClient(
-    client: Address,
-    arrivedAt: Address | undefined,
-    payload: Uint8Array,
-    serve: Backend | undefined,
-    now: number,
-  ): void {
-    const local = this.keyedByLocal ? arrivedAt : undefined;
+  private onClient(action: ClientAction, now: number): void {
+    const { src: client, payload } = action;
+    const local = this.keyedByLocal ? action.local : undefined;
+    const key = keyOf(client, local);
+    const live = this.flows.find((flow) => !flow.lingers && keyOf(flow.client, flow.local) === key);
+    const mayBeEmpty = live?.config.forwardEmptyDatagrams === true;
     if (payload.length > this.maxRx) return this.drop('Truncated');
     if (this.config.cluster === '') return this.drop('NoBackend');
-    if (payload.length === 0 || cannotBeAnswered(client)) return this.drop('Invalid');
-    const live = this.flows.find((flow) => keyOf(flow.client, flow.local) === keyOf(client, local));
-    if (live !== undefined) return this.onKnown(live, payload, now);
+    if (cannotBeAnswered(client)) return this.drop('Invalid');
+    if (payload.length === 0 && !mayBeEmpty) return this.drop('Invalid');
+    if (action.denied === true) return this.drop('Denied');
+    return live === undefined
+      ? this.onUnknown(action, local, now)
+      : this.onKnown(live, action, local, now);
+  }
+
+  private onKnown(
+    live: ModelFlow,
+    action: ClientAction,
+    local: Address | undefined,
+    now: number,
+  ): void {
+    const { payload, serve, fates } = action;
+    if (this.looksForged(live, payload)) {
+      this.metric({ kind: 'HeaderRefused' });
+      return this.drop('Invalid');
+    }
+    if (!spendRate(live, now)) return this.drop('DatagramRate');
+    const fate = live.backend.id === '10.0.0.1:53' ? fates?.one : fates?.other;
+    if (fate === 'close') {
+      this.close(live, 'BackendLost');
+      return payload.length === 0 ? this.drop('Invalid') : this.onUnknown(action, local, now);
+    }
+    if (fate === 'rebind') {
+      this.selections += 1;
+      if (serve === undefined) return this.drop('NoBackend');
+      if (serve.id !== live.backend.id) this.rebind(live, serve);
+    }
+    live.credit = undefined;
+    return this.forward(live, payload, now);
+  }
+
+  private onUnknown(action: ClientAction, local: Address | undefined, now: number): void {
+    const { src: client, payload, serve, refusal } = action;
+    if (refusal !== undefined) return this.refuse(refusal);
     if (this.draining) return this.drop('Shed');
     if (this.sourceLimitReached(client)) return this.shed({ kind: 'FlowShedSourceLimit' });
     if (this.flows.length >= this.cap) return this.shed({ kind: 'FlowShed' });
     this.selections += 1;
     if (serve === undefined) return this.drop('NoBackend');
-    const { config } = this;
-    const counts = { requests: 0, responses: 0, deadline: now };
-    const flow: ModelFlow = { id: this.takeId(), client, local, backend: serve, config, ...counts };
+    const flow = this.born(client, local, serve, payload.length, now);
+    spendRate(flow, now);
     this.flows.push(flow);
     this.metric({ kind: 'FlowCreated' });
     this.outputs.push({ kind: 'OpenUpstream', flow: flowId(flow.id), backend: serve });
-    this.forward(flow, payload, now);
+    return this.forward(flow, payload, now);
   }
 
-  private onKnown(flow: ModelFlow, payload: Uint8Array, now: number): void {
+  private born(
+    client: Address,
+    local: Address | undefined,
+    backend: Backend,
+    firstLength: number,
+    now: number,
+  ): ModelFlow {
+    const { config } = this;
+    const { factor, floor } = config.amplification;
+    this.serials += 1;
+    return {
+      id: this.takeId(),
+      serial: this.serials,
+      born: now,
+      client,
+      local,
+      backend,
+      config,
+      requests: 0,
+      responses: 0,
+      deadline: now,
+      headerDue: config.sendProxyProtocol,
+      lingers: false,
+      end: 'Idle',
+      credit: factor === 0 ? undefined : Math.max(floor, factor * firstLength),
+      allowance: burstOf(config),
+      granted: now,
+    };
+  }
+
+  private looksForged(flow: ModelFlow, payload: Uint8Array): boolean {
     const { sendProxyProtocol, proxyProtocolEveryDatagram, rejectClientHeader } = flow.config;
     const signature = [13, 10, 13, 10, 0, 13, 10, 81, 85, 73, 84, 10];
     const alike = signature.every((byte, at) => payload[at] === byte);
-    if (sendProxyProtocol && !proxyProtocolEveryDatagram && rejectClientHeader && alike) {
-      this.metric({ kind: 'HeaderRefused' });
-      return this.drop('Invalid');
-    }
-    this.forward(flow, payload, now);
+    return sendProxyProtocol && !proxyProtocolEveryDatagram && rejectClientHeader && alike;
+  }
+
+  private rebind(flow: ModelFlow, backend: Backend): void {
+    flow.backend = backend;
+    flow.headerDue = flow.config.sendProxyProtocol;
+    this.metric({ kind: 'FlowRebound' });
+    this.outputs.push({ kind: 'OpenUpstream', flow: flowId(flow.id), backend });
   }
 
   private forward(flow: ModelFlow, payload: Uint8Array, now: number): void {
     const { config, backend, client } = flow;
     flow.requests += 1;
     flow.deadline = now + config.frontTimeout;
-    const due =
-      config.sendProxyProtocol && (config.proxyProtocolEveryDatagram || flow.requests === 1);
     this.metric({ kind: 'DatagramIn', bytes: payload.length });
     this.outputs.push({
       kind: 'SendToBackend',
       flow: flowId(flow.id),
       dst: backend.address,
-      prefix: due ? proxyHeader(client, backend.address) : undefined,
+      prefix: flow.headerDue ? proxyHeader(client, backend.address) : undefined,
       payload,
     });
-    this.closeAtCap(flow);
+    flow.headerDue &&= config.proxyProtocolEveryDatagram;
+    this.endIfOver(flow, now);
   }
 
   private onBackend(id: number, payload: Uint8Array, now: number): void {
     if (payload.length > RETURN_BYTES_MAX) return this.drop('Truncated');
     const flow = this.flows.find((one) => one.id === id);
     if (flow === undefined) return this.drop('UnknownFlow');
+    if (flow.credit !== undefined) {
+      if (payload.length > flow.credit) return this.drop('Amplification');
+      flow.credit -= payload.length;
+    }
+    const complete = flow.end !== 'Idle';
     flow.responses += 1;
-    flow.deadline = now + flow.config.backTimeout;
+    if (!complete) flow.deadline = now + flow.config.backTimeout;
     const { client: dst, local: from } = flow;
     this.metric({ kind: 'DatagramOut', bytes: payload.length });
     this.outputs.push({ kind: 'SendToClient', flow: flowId(id), dst, from, payload });
-    this.closeAtCap(flow);
+    if (complete) this.reschedule();
+    else this.endIfOver(flow, now);
   }
 
   private onConfig(event: ConfigEvent): void {
@@ -162,11 +246,22 @@ export class FlowModel {
     else this.draining = true;
   }
 
-  private closeAtCap(flow: ModelFlow): void {
-    const { requests, responses } = flow.config;
-    if (responses > 0 && flow.responses >= responses) this.close(flow, 'ResponsesReached');
-    else if (requests > 0 && flow.requests >= requests) this.close(flow, 'RequestsReached');
-    else this.reschedule();
+  /** Of a flow that may still await replies. */
+  private endIfOver(flow: ModelFlow, now: number): void {
+    const { requests, responses, responsesPerRequest, requestsLinger, lateReplyGrace } =
+      flow.config;
+    const outstanding = responses * (responsesPerRequest ? flow.requests : 1) - flow.responses;
+    if (responses > 0 && outstanding <= 0) {
+      const reason = flow.lingers ? 'RequestsReached' : 'ResponsesReached';
+      if (lateReplyGrace === 0) return this.close(flow, reason);
+      flow.lingers = true;
+      flow.end = reason;
+      flow.deadline = now + lateReplyGrace;
+    } else if (requests > 0 && flow.requests >= requests) {
+      if (!requestsLinger) return this.close(flow, 'RequestsReached');
+      flow.lingers = true;
+    }
+    return this.reschedule();
   }
 
   private close(flow: ModelFlow, reason: CloseReason): void {
@@ -213,6 +308,14 @@ export class FlowModel {
     this.outputs.push({ kind: 'Metric', event });
   }
 
+  private refuse(refusal: Refusal): void {
+    if (refusal === 'Loop') this.metric({ kind: 'LoopRefused' });
+    if (refusal === 'NoDescriptor' || refusal === 'PortExhausted')
+      this.metric({ kind: 'FlowShed' });
+    if (refusal === 'Loop') this.drop('Invalid');
+    else this.drop(refusal === 'NoDescriptor' ? 'Shed' : refusal);
+  }
+
   private shed(event: MetricEvent): void {
     this.metric(event);
     this.drop('Shed');
@@ -221,6 +324,24 @@ export class FlowModel {
   private drop(reason: DropReason): void {
     this.outputs.push({ kind: 'Drop', reason });
   }
+}
+
+/** A bucket of microseconds: a datagram takes as many as lie between two at the flow's rate. */
+function spendRate(flow: ModelFlow, now: number): boolean {
+  const rate = flow.config.datagramsPerSecond;
+  if (rate === 0) return true;
+  const earned = flow.allowance + now - flow.granted;
+  flow.allowance = Math.min(burstOf(flow.config), earned);
+  flow.granted = now;
+  if (flow.allowance < 1_000_000 / rate) return false;
+  flow.allowance -= 1_000_000 / rate;
+  return true;
+}
+
+function burstOf({ datagramsPerSecond, datagramsBurst }: ClusterConfig): number {
+  return datagramsPerSecond === 0
+    ? 0
+    : (Math.max(1, datagramsBurst) * 1_000_000) / datagramsPerSecond;
 }
 
 function keyOf(client: Address, local: Address | undefined): string {

@@ -13,23 +13,33 @@ import {
   type ClusterConfig,
   type ConfigEvent,
   type DropReason,
+  type Fate,
   type MetricEvent,
   type Output,
+  type Refusal,
 } from '../core/contract.ts';
 import { PLACEMENT_SEED, type Hash64 } from '../core/hash.ts';
 import { UdpManager, type ManagerOptions } from '../core/manager.ts';
 import { instant, seconds, type Instant } from '../core/time.ts';
 import { checkInvariants } from '../core/verify.ts';
 
+/** What a view says besides its selection; nothing is refused and every flow kept where it is silent. */
+export interface Verdicts {
+  readonly denied?: boolean;
+  readonly refusal?: Refusal | undefined;
+  /** Of flows on `ONE`, and on any other backend. */
+  readonly fates?: { readonly one: Fate; readonly other: Fate } | undefined;
+}
+
 /** One call on a flow machine. `serve` is the backend that a selection would give. */
 export type Action =
-  | {
+  | ({
       readonly kind: 'client';
       readonly src: Address;
       readonly local?: Address | undefined;
       readonly payload: Uint8Array;
       readonly serve: Backend | undefined;
-    }
+    } & Verdicts)
   | { readonly kind: 'backend'; readonly flow: FlowId; readonly payload: Uint8Array }
   | { readonly kind: 'config'; readonly event: ConfigEvent }
   | { readonly kind: 'timeout' }
@@ -57,6 +67,7 @@ export class FlowRig {
 
   client(src: Address, payload: Uint8Array, at: number, local?: Address): Output[] {
     const backends: BackendSource = {
+      ...this.backends,
       select: (key, now) => {
         this.selections += 1;
         this.lastKey = key;
@@ -91,7 +102,7 @@ export class FlowRig {
   perform(action: Action, at: number): Output[] {
     switch (action.kind) {
       case 'client':
-        this.backends = always(action.serve);
+        this.backends = view(action.serve, action);
         return this.client(action.src, action.payload, at, action.local);
       case 'backend':
         return this.backend(action.flow, action.payload, at);
@@ -147,6 +158,19 @@ function backendAt(text: string): Backend {
   return { id: text, address: address(text), weight: 100, backup: false };
 }
 
+/** A view that selects `backend`, with these verdicts. */
+export function view(backend: Backend | undefined, verdicts: Verdicts): BackendSource {
+  const { denied, refusal, fates } = verdicts;
+  return {
+    ...always(backend),
+    ...(denied !== undefined && { denies: () => denied }),
+    ...(refusal !== undefined && { refuses: () => refusal }),
+    ...(fates !== undefined && {
+      fateOf: ({ id }: Backend) => (id === ONE.id ? fates.one : fates.other),
+    }),
+  };
+}
+
 export function always(backend: Backend | undefined): BackendSource {
   return { select: () => backend };
 }
@@ -159,6 +183,7 @@ export const TWO: Backend = backendAt('10.0.0.2:53');
 
 export const CREATED: Output = metric({ kind: 'FlowCreated' });
 export const EVICTED: Output = metric({ kind: 'FlowEvicted' });
+export const REBOUND: Output = metric({ kind: 'FlowRebound' });
 export const SHED: Output = metric({ kind: 'FlowShed' });
 export const SHED_SOURCE: Output = metric({ kind: 'FlowShedSourceLimit' });
 

@@ -82,7 +82,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'lost-wake-up',
     shows:
       'A timer that fires early finds nothing due and is never armed again: the flow stays for ever.',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'this.armed = undefined;\n',
     replace: '\n',
   },
@@ -90,7 +90,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'stale-deadline',
     shows:
       'A flow is closed at the deadline of its first datagram although it has been busy since.',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'this.deadlines.touch(slot, now, config.frontTimeout);',
     replace:
       'if (this.table.requestsOf(slot) === 1) this.deadlines.touch(slot, now, config.frontTimeout);',
@@ -108,8 +108,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     file: 'core/manager.ts',
     search: "if (backend === undefined) return this.drop('NoBackend');",
     replace: `if (backend === undefined) {
-      this.outputs.push(FLOW_CREATED);
-      this.outputs.push(FLOW_EVICTED);
+      this.outputs.push({ kind: 'Metric', event: { kind: 'FlowCreated' } });
+      this.outputs.push({ kind: 'Metric', event: { kind: 'FlowEvicted' } });
       return this.drop('NoBackend');
     }`,
   },
@@ -117,14 +117,14 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'gauge-underflow',
     shows: 'Closing a flow that is closed already counts it as evicted once more.',
     file: 'core/manager.ts',
-    search: 'if (this.table.isLive(flow)) this.closeFlow(flow, reason);',
-    replace: `if (this.table.isLive(flow)) this.closeFlow(flow, reason);
-    else this.outputs.push(FLOW_EVICTED);`,
+    search: 'if (this.table.isLive(flow)) this.flows.close(flow, reason);',
+    replace: `if (this.table.isLive(flow)) this.flows.close(flow, reason);
+    else this.outputs.push({ kind: 'Metric', event: { kind: 'FlowEvicted' } });`,
   },
   {
     name: 'source-counter-leak',
     shows: 'A closed flow still counts against the limit of its source.',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'this.sources.subtract(config, table.clientOf(slot));',
     replace: '',
   },
@@ -134,14 +134,14 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'A live flow takes over the timeouts, caps and headers of a configuration that came after it.',
     file: 'core/manager.ts',
     search: `const config = this.configs.get(this.table.configOf(slot));
-    const backend`,
+    const firstOnly`,
     replace: `const { config } = this;
-    const backend`,
+    const firstOnly`,
   },
   {
     name: 'header-again',
     shows: 'The PROXY header that belongs on the first datagram of a flow is on all of them.',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'if (!config.proxyProtocolEveryDatagram) this.table.setHeaderDue(slot, false);',
     replace: '',
   },
@@ -156,8 +156,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'one-response-too-many',
     shows: 'A flow closes one reply after its cap.',
     file: 'core/flow.ts',
-    search: 'responsesSeen >= config.responses)',
-    replace: 'responsesSeen > config.responses)',
+    search: 'return responsesSeen < (',
+    replace: 'return responsesSeen <= (',
   },
   {
     name: 'one-request-too-many',

@@ -18,7 +18,9 @@ test('a stale table is found, and the prose around it is kept', () => {
   expect(fresh).toMatch(/^Before\.\n.*\nAfter\.$/s);
   expect(fresh).not.toContain('old');
   for (const event of Object.keys(FLOW_TRANSITIONS.Established)) {
-    expect(fresh).toMatch(new RegExp(`\\| Established +\\| ${event} +\\| (?:Established|Closing)`));
+    expect(fresh).toMatch(
+      new RegExp(`\\| Established +\\| ${event} +\\| (?:Established|Lingering|Closing)`),
+    );
   }
   expect(lifecycleDocument(fresh)).toBe(fresh);
 });

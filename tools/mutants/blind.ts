@@ -30,16 +30,16 @@ export const BLIND_MUTANTS: readonly Mutant[] = [
   {
     id: 'blind-responses-cap-per-request',
     file: 'core/flow.ts',
-    search: 'responsesSeen >= config.responses)',
-    replace: 'responsesSeen >= config.responses * requestsSeen)',
+    search: '(config.responsesPerRequest ? responses * requestsSeen : responses)',
+    replace: 'responses * requestsSeen',
     announces:
       'the responses cap grows with the requests: with responses 1, two datagrams of A and then one reply leave the flow open',
   },
   {
     id: 'blind-caps-not-captured',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'teardownReason(config,',
-    replace: 'teardownReason(this.config,',
+    replace: 'teardownReason([...this.configs.numbers.keys()].at(-1),',
     announces:
       'live flows obey the caps of the newest configuration: A without caps, SetCluster with responses 1, one reply to A ' +
       'closes the flow',
@@ -47,7 +47,7 @@ export const BLIND_MUTANTS: readonly Mutant[] = [
   // One deadline, overwritten by either direction (spec §2.10).
   {
     id: 'blind-reply-never-shortens',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'this.deadlines.touch(flow, now, config.backTimeout);',
     replace:
       'if (now + config.backTimeout > this.deadlines.of(flow)) {\n' +
@@ -68,7 +68,7 @@ export const BLIND_MUTANTS: readonly Mutant[] = [
   // The order of outputs (spec §2.5, §2.7, §2.11).
   {
     id: 'blind-arms-before-close-is-told',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'this.outputs.push(FLOW_EVICTED);',
     replace: 'this.reschedule();\n    this.outputs.push(FLOW_EVICTED);',
     announces:
@@ -76,7 +76,7 @@ export const BLIND_MUTANTS: readonly Mutant[] = [
   },
   {
     id: 'blind-due-sorted-as-text',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'due.sort((one, other) => one - other);',
     replace: 'due.sort();',
     announces:
@@ -85,7 +85,7 @@ export const BLIND_MUTANTS: readonly Mutant[] = [
   // Timers (spec §2.7, §2.8).
   {
     id: 'blind-early-expiry-ignored',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'this.armed = undefined;',
     replace: 'if (this.armed !== undefined && this.armed <= now) this.armed = undefined;',
     announces:
@@ -158,16 +158,17 @@ export const BLIND_MUTANTS: readonly Mutant[] = [
   // PROXY protocol (spec §4).
   {
     id: 'blind-every-datagram-implies-header',
-    file: 'core/manager.ts',
-    search: 'setHeaderDue(slot, config.sendProxyProtocol)',
-    replace: 'setHeaderDue(slot, config.sendProxyProtocol || config.proxyProtocolEveryDatagram)',
+    file: 'core/live-flows.ts',
+    search: 'this.table.setHeaderDue(slot, config.sendProxyProtocol)',
+    replace:
+      'this.table.setHeaderDue(slot, config.sendProxyProtocol || config.proxyProtocolEveryDatagram)',
     announces:
       'proxy_protocol_every_datagram sends headers without send_proxy_protocol: the first datagram of A carries a prefix',
   },
   // The flow table: deletion, reuse of slots, growth (spec §1.8, §2.6).
   {
     id: 'blind-deletion-ignores-wrap',
-    file: 'core/flow-table.ts',
+    file: 'core/slot-index.ts',
     search: '((bucket - home) & mask) < ((bucket - hole) & mask)',
     replace: 'home > hole',
     announces:

@@ -88,8 +88,12 @@ export const BACKEND_MUTANTS: readonly Mutant[] = [
   {
     id: 'asked-twice',
     file: 'core/manager.ts',
-    search: 'const backend = backends.select(key, now);',
-    replace: 'const backend = backends.select(key, now) ?? backends.select(key, now);',
+    search:
+      'const key = affinityKey(this.placementSeed, src, this.config.affinityWithPort);\n' +
+      '    const backend = backends.select(key, now);',
+    replace:
+      'const key = affinityKey(this.placementSeed, src, this.config.affinityWithPort);\n' +
+      '    const backend = backends.select(key, now) ?? backends.select(key, now);',
     announces: 'a listener without backends asks for one twice',
   },
   {

@@ -14,21 +14,21 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   },
   {
     id: 'lost-wake-up',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'this.armed = undefined;\n    const due',
     replace: 'const due',
     announces: 'a timer that fires early is not armed again, because the deadline did not change',
   },
   {
     id: 'stale-deadline-closes',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'this.deadlines.touch(slot, now, config.frontTimeout);',
     replace: '',
     announces: 'a flow closes at the deadline of its first datagram, though others came since',
   },
   {
     id: 'stale-deadline-after-reply',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'this.deadlines.touch(flow, now, config.backTimeout);',
     replace: '',
     announces: 'a reply does not keep its flow alive',
@@ -45,8 +45,8 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     file: 'core/manager.ts',
     search: "if (backend === undefined) return this.drop('NoBackend');",
     replace: `if (backend === undefined) {
-      this.outputs.push(FLOW_CREATED);
-      this.outputs.push(FLOW_EVICTED);
+      this.outputs.push({ kind: 'Metric', event: { kind: 'FlowCreated' } });
+      this.outputs.push({ kind: 'Metric', event: { kind: 'FlowEvicted' } });
       return this.drop('NoBackend');
     }`,
     announces: 'a flow is counted as created and evicted when no backend can be chosen',
@@ -54,38 +54,43 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   {
     id: 'created-without-backend-stays',
     file: 'core/manager.ts',
-    search: 'const backend = backends.select(key, now);',
-    replace: 'this.outputs.push(FLOW_CREATED);\n    const backend = backends.select(key, now);',
+    search:
+      'const key = affinityKey(this.placementSeed, src, this.config.affinityWithPort);\n' +
+      '    const backend = backends.select(key, now);',
+    replace: `const key = affinityKey(this.placementSeed, src, this.config.affinityWithPort);
+    this.outputs.push({ kind: 'Metric', event: { kind: 'FlowCreated' } });
+    const backend = backends.select(key, now);`,
     announces: 'flows are counted as created before it is known that there is a backend',
   },
   {
     id: 'double-close-underflows',
     file: 'core/manager.ts',
-    search: 'if (this.table.isLive(flow)) this.closeFlow(flow, reason);',
-    replace: `if (this.table.isLive(flow)) return this.closeFlow(flow, reason);
-    this.outputs.push(FLOW_EVICTED);
+    search: 'if (this.table.isLive(flow)) this.flows.close(flow, reason);',
+    replace: `if (this.table.isLive(flow)) return this.flows.close(flow, reason);
+    this.outputs.push({ kind: 'Metric', event: { kind: 'FlowEvicted' } });
     this.outputs.push({ kind: 'CloseFlow', flow, reason });`,
     announces: 'aborting a flow that is gone evicts it again, and the gauge goes below zero',
   },
   {
     id: 'source-counter-leaks',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'this.sources.subtract(config, table.clientOf(slot));',
     replace: '',
     announces: 'a source keeps the flows it no longer has on its account',
   },
   {
     id: 'source-counter-of-new-cluster',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'this.sources.subtract(config, table.clientOf(slot));',
-    replace: 'this.sources.subtract(this.config, table.clientOf(slot));',
+    replace:
+      'this.sources.subtract([...this.configs.numbers.keys()].at(-1), table.clientOf(slot));',
     announces: 'a flow that closes is taken off the account of the cluster configured now',
   },
   {
     id: 'live-flow-changes-cluster',
     file: 'core/manager.ts',
-    search: 'const config = this.configs.get(this.table.configOf(slot));\n    const backend',
-    replace: 'const config = this.config;\n    const backend',
+    search: 'const config = this.configs.get(this.table.configOf(slot));\n    const firstOnly',
+    replace: 'const config = this.config;\n    const firstOnly',
     announces: 'a reconfiguration changes the timeout, caps and header of live flows',
   },
   {
@@ -97,14 +102,14 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   },
   {
     id: 'header-on-every-datagram',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'if (!config.proxyProtocolEveryDatagram) this.table.setHeaderDue(slot, false);',
     replace: '',
     announces: 'the PROXY header comes with every datagram though only the first should have it',
   },
   {
     id: 'header-twice',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'return dgramHeader(this.table.clientOf(slot), backend.address);',
     replace: `const header = dgramHeader(this.table.clientOf(slot), backend.address);
     return new Uint8Array([...header, ...header]);`,
@@ -112,21 +117,21 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   },
   {
     id: 'header-never',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'this.table.setHeaderDue(slot, config.sendProxyProtocol);',
     replace: '',
     announces: 'no datagram carries a PROXY header',
   },
   {
     id: 'header-once-though-every',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'if (!config.proxyProtocolEveryDatagram) this.table',
     replace: 'this.table',
     announces: 'only the first datagram carries a PROXY header though every one should',
   },
   {
     id: 'header-unasked',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'this.table.setHeaderDue(slot, config.sendProxyProtocol);',
     replace: 'this.table.setHeaderDue(slot, true);',
     announces: 'backends that did not ask for it get a PROXY header',
@@ -134,8 +139,8 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   {
     id: 'responses-cap-off-by-one',
     file: 'core/flow.ts',
-    search: 'responsesSeen >= config.responses)',
-    replace: 'responsesSeen > config.responses)',
+    search: 'return responsesSeen < (',
+    replace: 'return responsesSeen <= (',
     announces: 'a flow gets one reply more than its cap',
   },
   {
@@ -197,25 +202,25 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   {
     id: 'limit-refuses-live-flows',
     file: 'core/manager.ts',
-    search: 'if (slot !== undefined) return this.onKnownClient(slot, payload, now);',
-    replace: `if (this.sources.reached(this.config, src)) return this.shed(FLOW_SHED_SOURCE_LIMIT);
-    if (slot !== undefined) return this.onKnownClient(slot, payload, now);`,
+    search: 'if (slot === undefined) return this',
+    replace: `if (slot !== undefined && this.sources.reached(this.config, src)) return this.shed(FLOW_SHED_SOURCE_LIMIT);
+    if (slot === undefined) return this`,
     announces: 'a source at its limit is refused on its live flows too',
   },
   {
     id: 'full-table-refuses-live-flows',
     file: 'core/manager.ts',
-    search: 'if (slot !== undefined) return this.onKnownClient(slot, payload, now);',
-    replace: `if (this.table.count >= this.cap) return this.shed(FLOW_SHED);
-    if (slot !== undefined) return this.onKnownClient(slot, payload, now);`,
+    search: 'if (slot === undefined) return this',
+    replace: `if (slot !== undefined && this.table.count >= this.cap) return this.shed(FLOW_SHED);
+    if (slot === undefined) return this`,
     announces: 'live flows stand still while the table is full',
   },
   {
     id: 'drain-refuses-live-flows',
     file: 'core/manager.ts',
-    search: 'if (slot !== undefined) return this.onKnownClient(slot, payload, now);',
-    replace: `if (this.draining) return this.drop('Shed');
-    if (slot !== undefined) return this.onKnownClient(slot, payload, now);`,
+    search: 'if (slot === undefined) return this',
+    replace: `if (slot !== undefined && this.draining) return this.drop('Shed');
+    if (slot === undefined) return this`,
     announces: 'a draining listener no longer forwards for its live flows',
   },
   {
@@ -306,47 +311,47 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   {
     id: 'backend-chosen-anew',
     file: 'core/manager.ts',
-    search: 'if (slot !== undefined) return this.onKnownClient(slot, payload, now);',
+    search: 'if (slot === undefined) return this',
     replace: `if (slot !== undefined) {
       const again = backends.select(affinityKey(this.placementSeed, src, true), now);
       if (again !== undefined) {
         this.table.setUpstream(slot, this.backends.acquire(again), this.table.configOf(slot));
       }
-      return this.onKnownClient(slot, payload, now);
-    }`,
+    }
+    if (slot === undefined) return this`,
     announces: 'each datagram of a live flow chooses its backend anew',
   },
   {
     id: 'backend-remembered-by-address',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'dst: backend.address,',
     replace: 'dst: ((this.known ??= {})[this.table.clientOf(slot).a] ??= backend.address),',
     announces: 'all flows of one address send to the backend of its first flow',
   },
   {
     id: 'backend-remembered-by-slot',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'dst: backend.address,',
     replace: 'dst: ((this.known ??= [])[slot] ??= backend.address),',
     announces: 'a slot that is used again sends to the backend of the flow before',
   },
   {
     id: 'client-remembered-by-slot',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'dst: this.table.clientOf(flow),',
     replace: 'dst: ((this.known ??= [])[flow] ??= this.table.clientOf(flow)),',
     announces: 'a slot that is used again delivers replies to the client of the flow before',
   },
   {
     id: 'reply-to-latest-client',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'dst: this.table.clientOf(flow),',
     replace: 'dst: this.table.clientOf(this.table.highWater - 1),',
     announces: 'replies go to the client of the newest slot',
   },
   {
     id: 'reply-to-first-socket',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'dst: this.table.clientOf(flow),',
     replace:
       'dst: ((this.known ??= {})[this.table.clientOf(flow).a] ??= this.table.clientOf(flow)),',
@@ -354,7 +359,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   },
   {
     id: 'payload-cut-short',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'prefix: this.prefixFor(slot, config, backend),\n      payload,',
     replace: `prefix: this.prefixFor(slot, config, backend),
       payload: payload.subarray(0, 512 - 1),`,
@@ -363,14 +368,14 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   {
     id: 'reply-cut-short',
     file: 'core/manager.ts',
-    search: 'from: this.table.localOf(flow),\n      payload,',
+    search: 'return this.flows.reply(flow, config, payload, now);',
     replace:
-      'from: this.table.localOf(flow),\n      payload: payload.subarray(0, this.maxRxDatagramSize),',
+      'return this.flows.reply(flow, config, payload.subarray(0, this.maxRxDatagramSize), now);',
     announces: 'replies are cut to the size that client datagrams may have',
   },
   {
     id: 'payload-kept-too-long',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'from: this.table.localOf(flow),\n      payload,',
     replace: `from: this.table.localOf(flow),
       payload: ((this.kept ??= []).push(payload), this.kept.length > 2 ? this.kept.shift() : payload),`,
@@ -385,8 +390,8 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   },
   {
     id: 'reply-cap-not-settled',
-    file: 'core/manager.ts',
-    search: 'this.settle(flow, config);',
+    file: 'core/live-flows.ts',
+    search: 'this.settle(flow, config, now);',
     replace: 'this.reschedule();',
     announces: 'a reply that reaches the cap leaves its flow open',
   },

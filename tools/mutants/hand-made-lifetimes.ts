@@ -4,14 +4,14 @@ import type { Mutant } from './mutant.ts';
 export const LIFETIME_MUTANTS: readonly Mutant[] = [
   {
     id: 'request-cap-not-settled',
-    file: 'core/manager.ts',
-    search: 'this.settle(slot, config);',
+    file: 'core/live-flows.ts',
+    search: 'this.settle(slot, config, now);',
     replace: 'this.reschedule();',
     announces: 'a datagram that reaches the cap leaves its flow open',
   },
   {
     id: 'cap-looked-at-next-time',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search:
       'const reason = teardownReason(config, table.requestsOf(slot), table.responsesOf(slot));',
     replace:
@@ -27,42 +27,43 @@ export const LIFETIME_MUTANTS: readonly Mutant[] = [
   },
   {
     id: 'expiry-closes-one',
-    file: 'core/manager.ts',
-    search: "for (const slot of due) this.closeFlow(slot, 'Idle');",
-    replace: "for (const slot of due.slice(0, 1)) this.closeFlow(slot, 'Idle');",
+    file: 'core/live-flows.ts',
+    search: 'for (const slot of due) this.close(slot, this.table.endOf(slot));',
+    replace: 'for (const slot of due.slice(0, 1)) this.close(slot, this.table.endOf(slot));',
     announces: 'one timer closes one flow, however many are due',
   },
   {
     id: 'expiry-in-order-of-deadlines',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'due.sort((one, other) => one - other);',
     replace: 'due.sort((one, other) => this.deadlines.of(one) - this.deadlines.of(other));',
     announces: 'flows that expire together close in the order of their deadlines, not of their ids',
   },
   {
     id: 'expiry-does-not-rearm',
-    file: 'core/manager.ts',
-    search: "for (const slot of due) this.closeFlow(slot, 'Idle');\n    this.reschedule();",
-    replace: "for (const slot of due) this.closeFlow(slot, 'Idle');",
+    file: 'core/live-flows.ts',
+    search:
+      'for (const slot of due) this.close(slot, this.table.endOf(slot));\n    this.reschedule();',
+    replace: 'for (const slot of due) this.close(slot, this.table.endOf(slot));',
     announces: 'a timer that finds nothing due leaves no timer behind',
   },
   {
     id: 'timer-moves-forward-only',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'if (next === this.armed) return;',
     replace: 'if (next !== undefined && this.armed !== undefined && next >= this.armed) return;',
     announces: 'the timer is not moved when the earliest deadline is put off',
   },
   {
     id: 'timer-armed-without-flows',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'this.armed = next;\n    if (next !== undefined)',
     replace: 'if (next !== undefined) this.armed = next;\n    if (next !== undefined)',
     announces: 'the timer stays armed after the last flow has closed',
   },
   {
     id: 'timer-not-moved-on-close',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search:
       "this.outputs.push({ kind: 'CloseFlow', flow: flowId(slot), reason });\n    this.reschedule();",
     replace: "this.outputs.push({ kind: 'CloseFlow', flow: flowId(slot), reason });",
@@ -70,7 +71,7 @@ export const LIFETIME_MUTANTS: readonly Mutant[] = [
   },
   {
     id: 'deadline-one-timeout-for-both',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'this.deadlines.touch(flow, now, config.backTimeout);',
     replace: 'this.deadlines.touch(flow, now, config.frontTimeout);',
     announces: 'a reply grants the idle time that a client datagram grants',
@@ -106,8 +107,8 @@ export const LIFETIME_MUTANTS: readonly Mutant[] = [
   {
     id: 'close-all-stops-at-a-gap',
     file: 'core/manager.ts',
-    search: "if (this.table.isLive(slot)) this.closeFlow(slot, 'Drain');",
-    replace: "if (!this.table.isLive(slot)) break;\n      this.closeFlow(slot, 'Drain');",
+    search: "if (this.table.isLive(slot)) this.flows.close(slot, 'Drain');",
+    replace: "if (!this.table.isLive(slot)) break;\n      this.flows.close(slot, 'Drain');",
     announces: 'closing everything stops at the first free slot',
   },
   {
@@ -119,7 +120,7 @@ export const LIFETIME_MUTANTS: readonly Mutant[] = [
   },
   {
     id: 'close-before-evicted',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search:
       "this.outputs.push(FLOW_EVICTED);\n    this.outputs.push({ kind: 'CloseFlow', flow: flowId(slot), reason });",
     replace:
@@ -128,21 +129,21 @@ export const LIFETIME_MUTANTS: readonly Mutant[] = [
   },
   {
     id: 'abort-is-silent',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'this.outputs.push(FLOW_EVICTED);\n',
     replace: "if (reason !== 'Aborted') this.outputs.push(FLOW_EVICTED);\n",
     announces: 'a flow that the embedder aborts is not counted as evicted',
   },
   {
     id: 'backend-not-released',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'this.backends.release(table.backendOf(slot));',
     replace: '',
     announces: 'a backend stays in use after its last flow has closed',
   },
   {
     id: 'config-not-released',
-    file: 'core/manager.ts',
+    file: 'core/live-flows.ts',
     search: 'this.configs.release(table.configOf(slot));',
     replace: '',
     announces: 'a replaced configuration is kept for ever',
@@ -205,15 +206,15 @@ export const LIFETIME_MUTANTS: readonly Mutant[] = [
   },
   {
     id: 'index-gap-not-closed',
-    file: 'core/flow-table.ts',
+    file: 'core/slot-index.ts',
     search: 'if (((bucket - home) & mask) < ((bucket - hole) & mask)) continue;',
     replace: 'if (home !== hole) continue;',
     announces: 'after a close some live flows cannot be found any more',
   },
   {
     id: 'index-gap-closed-without-hash',
-    file: 'core/flow-table.ts',
-    search: 'index[2 * hole + 1] = index[2 * bucket + 1]!;',
+    file: 'core/slot-index.ts',
+    search: 'entries[2 * hole + 1] = entries[2 * bucket + 1]!;',
     replace: '',
     announces: 'an entry that moves back in the index keeps the hash of the one it replaces',
   },
