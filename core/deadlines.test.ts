@@ -30,6 +30,18 @@ describe('deadlines', () => {
     expect(deadlines.classCount).toBe(1);
   });
 
+  test('a slot knows since when it has a deadline, whatever touches it and however large the table grows', () => {
+    const deadlines = new Deadlines(2);
+    deadlines.add(0, instant(3), microseconds(5));
+    deadlines.add(1, instant(4), microseconds(5));
+    deadlines.touch(0, instant(2 ** 52), microseconds(9));
+    deadlines.grow(5);
+    expect([deadlines.since(0), deadlines.since(1)]).toEqual([3, 4]);
+    deadlines.remove(0);
+    deadlines.add(0, instant(2 ** 52 + 1), microseconds(5));
+    expect(deadlines.since(0)).toBe(2 ** 52 + 1);
+  });
+
   test('a timeout that nobody has any more leaves no class behind', () => {
     const deadlines = new Deadlines(3);
     for (let timeout = 0; timeout < 100; timeout += 1) {

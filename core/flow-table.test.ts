@@ -110,6 +110,58 @@ describe('flow table', () => {
     expect([table.backendOf(slot), table.configOf(slot)]).toEqual([11, 22]);
   });
 
+  test('a flow that lingers keeps its slot, and its key leads to the next flow of its client', () => {
+    const table = new FlowTable(4, seed, false);
+    insert(table, client(1));
+    table.setUpstream(0, 11, 22);
+    table.linger(0, 'Idle');
+    expect([table.isLive(0), table.isLingering(0), table.isInGrace(0)]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    expect(find(table, client(1))).toBeUndefined();
+    expect(insert(table, client(1))).toBe(1);
+    expect(find(table, client(1))).toBe(1);
+    table.grow(40);
+    expect([table.isIndexed(0), table.isIndexed(1), find(table, client(1))]).toEqual([
+      false,
+      true,
+      1,
+    ]);
+    table.linger(0, 'RequestsReached');
+    expect([table.endOf(0), table.endOf(1), table.isInGrace(0)]).toEqual([
+      'RequestsReached',
+      'Idle',
+      true,
+    ]);
+    expect([table.clientOf(0), table.backendOf(0), table.count]).toEqual([client(1), 11, 2]);
+    table.remove(0);
+    expect(find(table, client(1))).toBe(1);
+    expect(insert(table, client(2))).toBe(0);
+    expect([table.isLingering(0), table.isInGrace(0), table.endOf(0)]).toEqual([
+      false,
+      false,
+      'Idle',
+    ]);
+  });
+
+  test('serial numbers count up from 1 and are exact beyond 2^32; credit begins without a limit', () => {
+    const table = new FlowTable(2, seed, false);
+    insert(table, client(1));
+    expect([table.serialOf(0), table.creditOf(0)]).toEqual([1, -1]);
+    table.setCredit(0, 77);
+    table.countRequest(0);
+    expect([table.serialOf(0), table.creditOf(0), table.requestsOf(0)]).toEqual([1, 77, 1]);
+    Reflect.set(table, 'serials', 2 ** 52);
+    insert(table, client(2));
+    table.grow(3);
+    expect([table.serialOf(0), table.serialOf(1)]).toEqual([1, 2 ** 52 + 1]);
+    table.remove(0);
+    insert(table, client(3));
+    expect([table.serialOf(0), table.creditOf(0)]).toEqual([2 ** 52 + 2, -1]);
+  });
+
   test('any number may be asked for; only the slot of a live flow is one', () => {
     const table = new FlowTable(4, seed, false);
     insert(table, client(1));
