@@ -89,6 +89,8 @@ describe('rebind', () => {
     expect(rig.manager.flow(flowId(0))?.backend).toBe(ONE);
     rig.backends = view({ ...ONE, address: TWO.address }, LOST);
     expect(rig.client(A, q, 1)).toContainEqual(REBOUND);
+    rig.backends = view({ ...TWO, id: 'a new name' }, LOST);
+    expect(rig.client(A, q, 1)).toContainEqual(REBOUND);
   });
 
   test('it asks with the affinity key of the configuration that the flow was admitted under', () => {
@@ -249,6 +251,8 @@ describe('names and places of flows', () => {
     expect(manager.nextFlowOn({ ...TWO }, 0)).toBeUndefined();
     rig.abort(1, 0);
     expect(manager.nextFlowOn(TWO, 0)).toBeUndefined();
+    rig.abort(0, 0);
+    expect(manager.nextFlowOn(ONE, 0)).toBe(2);
   });
 
   test('a flow was born when its first datagram came', () => {
