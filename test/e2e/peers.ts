@@ -15,6 +15,7 @@ const PACKAGES = {
   ip: 'iproute2',
   tc: 'iproute2',
   prlimit: 'util-linux',
+  gcc: 'gcc',
 } as const;
 
 export type Peer = keyof typeof PACKAGES;
