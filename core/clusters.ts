@@ -54,7 +54,7 @@ export class Clusters {
     if (known === undefined) {
       const { placementSeed, random } = this;
       const policy = { loadBalancing, loadMetric, random, placementSeed };
-      const set = new BackendSet({ ...policy, backends: own, failOpen });
+      const set = new BackendSet({ ...policy, backends: own, failOpen, inSlices: true });
       const policer = new SourcePolicer(settings, this.tableSeed);
       const number = this.freeNumbers.pop() ?? this.list.length;
       this.place({ number, settings, backends: set, policer });
@@ -105,6 +105,16 @@ export class Clusters {
         ? cluster?.backends.setHealth(news.address, news.healthy)
         : cluster?.backends.setState(news.address, news.state);
     return isNews === true ? cluster : undefined;
+  }
+
+  /** Goes on with what changes left to do, for about `steps` steps. Says whether more is left. */
+  build(steps: number): boolean {
+    let left = steps;
+    for (const { backends } of this.byName.values()) {
+      if (left <= 0) return true;
+      left = backends.build(left);
+    }
+    return left <= 0;
   }
 
   /** The backends of a cluster, for readers; undefined when there is no such cluster. */

@@ -344,8 +344,9 @@ function observed(bench: ControlBench): { control: unknown; planes: unknown } {
   };
 }
 
-/** Where listeners lead a stranger: the very backend where a key decides, else whether there is one. */
+/** Where listeners lead a stranger once all tables are built: the very backend if a key decides, else whether there is one. */
 function placesOf(bench: ControlBench): Map<string, string | undefined> {
+  while (bench.plane.pollTimeout()?.reason === 'maglev-build') bench.pump.endTurn();
   const places = new Map<string, string | undefined>();
   for (const [name, id] of openListeners(bench)) {
     bench.ports.calls = [];

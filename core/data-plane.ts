@@ -27,6 +27,7 @@ import type { Listener } from './plane-listener.ts';
 import { Listeners } from './plane-listeners.ts';
 import type { Errno, SendFailed } from './ports.ts';
 import { createRandom } from './random.ts';
+import { TableBuilds } from './table-builds.ts';
 import type { Instant } from './time.ts';
 import { Upstreams } from './upstreams.ts';
 
@@ -40,6 +41,7 @@ interface Stopping {
 export class DataPlane {
   private readonly listeners: Listeners;
   readonly clusters: Clusters;
+  private readonly builds: TableBuilds;
   private readonly loops: LoopGuard;
   private readonly lent: GuardedBackends;
   /** Learned once a turn, however many directives it brought. */
@@ -61,6 +63,7 @@ export class DataPlane {
     const random = createRandom(options.randomSeed);
     this.clusters = new Clusters(options.placementSeed, random, options.tableSeed);
     const { outputs, clusters, egress, evidence, losses } = this;
+    this.builds = new TableBuilds(clusters);
     const upstreams = new Upstreams({ outputs, clusters, egress, evidence, losses });
     this.upstreams = upstreams;
     this.listeners = new Listeners({
@@ -124,6 +127,7 @@ export class DataPlane {
   }
 
   pollTimeout(): Wake | undefined {
+    if (this.builds.wake !== undefined) return this.builds.wake;
     let wake: Wake | undefined;
     if (this.stopping !== undefined && !this.stopped) {
       wake = { at: this.stopping.deadline, reason: 'drain-deadline' };
@@ -266,6 +270,7 @@ export class DataPlane {
     if (this.addressesChanged) this.learnAddresses();
     this.evidence.flushed(now);
     this.losses.drains.flushed(now);
+    this.builds.flushed(now);
     this.listeners.flushed();
     if (this.stopping !== undefined && this.flowCount + this.waiting === 0) this.stop(now);
   }
@@ -277,6 +282,7 @@ export class DataPlane {
       return undefined;
     }
     this.generation = generation;
+    this.builds.begin(this.listeners.isEmpty);
     switch (directive.kind) {
       case 'SetCluster':
       case 'RemoveCluster':
@@ -325,6 +331,7 @@ export class DataPlane {
   private stop(now: Instant): void {
     if (this.stopped) return;
     this.stopped = true;
+    this.builds.stop();
     const flowsClosed = this.flowCount;
     this.listeners.closeAll(now);
     const generation = present(this.stopping, 'a stop was directed').generation;

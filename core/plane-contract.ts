@@ -81,5 +81,5 @@ export type PlaneOutput =
 /** When the machine wants to be woken, and why. */
 export interface Wake {
   readonly at: Instant;
-  readonly reason: 'flow-idle' | 'drain-deadline' | 'sweep';
+  readonly reason: 'flow-idle' | 'drain-deadline' | 'sweep' | 'maglev-build';
 }

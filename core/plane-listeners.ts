@@ -59,6 +59,10 @@ export class Listeners {
     return this.leaving.has(listener);
   }
 
+  get isEmpty(): boolean {
+    return this.all.length === 0;
+  }
+
   /** The configurations of those that stay. */
   get configs(): ListenerConfig[] {
     return this.staying.map(({ config }) => config);

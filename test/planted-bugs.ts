@@ -187,8 +187,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'The Maglev table is built over the healthy backends, so that one failure moves clients of all others.',
     file: 'core/balancing/maglev.ts',
     search: 'this.candidates = candidates;',
-    replace: `this.backends = candidates;
-    this.slots = buildTable(this.seed, this.size, candidates);
+    replace: `const overHealthy = new MaglevTable(this.seed, this.size, candidates);
+    overHealthy.fill(Infinity);
+    this.serve(overHealthy);
     this.candidates = candidates;`,
   },
   {

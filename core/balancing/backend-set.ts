@@ -29,6 +29,8 @@ export interface BackendSetOptions {
   readonly backends: readonly Backend[];
   /** Whether every backend is tried when none is available; true unless given. */
   readonly failOpen?: boolean | undefined;
+  /** Whether somebody calls `build` after changes; else each does all its work at once. */
+  readonly inSlices?: boolean;
 }
 
 /** The two turns a cluster's fortune can take: every backend is down and any is tried, or one is up again. */
@@ -38,6 +40,7 @@ export class BackendSet implements BackendSource {
   private readonly candidates = new Candidates();
   private readonly loads: BackendLoads;
   private readonly tools: PolicyTools;
+  private loadBalancing: LoadBalancing | PolicyFactory;
   private policy: BalancingPolicy;
   private list: readonly Backend[] = [];
   private failsOpen = false;
@@ -51,7 +54,9 @@ export class BackendSet implements BackendSource {
       random: options.random,
       placementSeed: options.placementSeed,
       isLighter: (candidate, best, now) => loads.isLighter(candidate, best, now),
+      inSlices: options.inSlices ?? false,
     };
+    this.loadBalancing = options.loadBalancing;
     this.policy = makePolicy(options.loadBalancing, this.tools);
     this.candidates.setFailOpen(options.failOpen ?? true);
     this.setBackends(options.backends);
@@ -111,9 +116,16 @@ export class BackendSet implements BackendSource {
     return this.list.length > before;
   }
 
-  /** Starts the policy afresh: round-robin from the first, Maglev with a new table. */
+  /** Goes on with what changes left to do, for about `steps` steps; returns those it had no use for. */
+  build(steps: number): number {
+    return this.policy.build?.(steps) ?? steps;
+  }
+
+  /** Starts the policy afresh: round-robin from the first. A Maglev table depends on the list alone, and stays. */
   setPolicy(loadBalancing: LoadBalancing | PolicyFactory, loadMetric: LoadMetric): void {
     this.loads.setMetric(loadMetric);
+    if (loadBalancing === 'MAGLEV' && this.loadBalancing === 'MAGLEV') return;
+    this.loadBalancing = loadBalancing;
     this.policy = makePolicy(loadBalancing, this.tools);
     this.policy.backendsChanged?.(this.list);
   }

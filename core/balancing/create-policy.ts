@@ -22,7 +22,7 @@ export function createPolicy(name: LoadBalancing, tools: PolicyTools): Balancing
     case 'HRW':
       return new Rendezvous(tools.placementSeed);
     case 'MAGLEV':
-      return new Maglev(tools.placementSeed);
+      return new Maglev(tools.placementSeed, undefined, tools.inSlices);
     default:
       return assertNever(name);
   }

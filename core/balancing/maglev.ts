@@ -1,49 +1,59 @@
 /**
  * MAGLEV (Eisenbud et al. 2016): a table from key to backend, filled so that each backend holds its weight's share of the
  * slots. Built over the full set when that changes; health only skips slots, and no datagram ever builds anything (spec §3.5).
+ * Where changes are worked off in slices, the old table serves until the new one is complete, and a first one while it fills.
  */
 import type { Backend } from '../contract.ts';
 import { remainder, type Hash64 } from '../hash.ts';
-import { backendHash } from '../placement.ts';
-import { addressName } from './identity.ts';
-import { effectiveWeight, type BalancingPolicy } from './policy.ts';
+import { FREE, MaglevTable } from './maglev-table.ts';
+import type { BalancingPolicy } from './policy.ts';
 import { RoundRobin } from './round-robin.ts';
 
 const MAGLEV_TABLE_SIZE = 65_537;
 
-/** ASCII "offset" and "skip__" in the place of a key. */
-const OFFSET_KEY: Hash64 = { high: 0x6f66, low: 0x66736574 };
-const SKIP_KEY: Hash64 = { high: 0x736b, low: 0x69705f5f };
-
-const FREE = -1;
-
 export class Maglev implements BalancingPolicy {
   private readonly seed: Hash64;
   private readonly size: number;
+  private readonly inSlices: boolean;
   private readonly fallback = new RoundRobin();
-  private backends: readonly Backend[] = [];
-  private slots: Int32Array;
+  /** The latest list, which the table in service may not know yet. */
+  private wanted: readonly Backend[] = [];
+  private filling: MaglevTable | undefined;
+  private current: MaglevTable;
   private candidates: readonly Backend[] = [];
-  /** Which candidate, if any, serves the slots of each backend. */
-  private serving: readonly (Backend | undefined)[] = [];
+  /** Which candidate, if any, serves the slots of each home. */
+  private serving: (Backend | undefined)[] = [];
 
-  /** `size` is raised to the next prime, so that every skip walks the whole table. */
-  constructor(seed: Hash64, size: number = MAGLEV_TABLE_SIZE) {
+  /** `size` is raised to the next prime, so that every skip walks the whole table. `inSlices`: see `PolicyTools`. */
+  constructor(seed: Hash64, size: number = MAGLEV_TABLE_SIZE, inSlices = false) {
     this.seed = seed;
     this.size = nextPrime(size);
-    this.slots = new Int32Array(0);
+    this.inSlices = inSlices;
+    this.current = new MaglevTable(seed, this.size, []);
   }
 
   /** The place in the list of backends that holds each slot; empty while there is no backend. */
   get table(): Int32Array {
-    return this.slots;
+    return this.current.slots;
   }
 
   backendsChanged(backends: readonly Backend[]): void {
-    this.backends = backends;
-    this.slots = buildTable(this.seed, this.size, backends);
-    this.candidates = [];
-    this.serving = [];
+    this.wanted = backends;
+    this.filling ??= new MaglevTable(this.seed, this.size, backends);
+    if (!this.inSlices) this.build(Infinity);
+  }
+
+  /** A table once begun is finished before the next, so that a list that never rests holds nobody back for ever. */
+  build(steps: number): number {
+    let left = steps;
+    while (this.filling !== undefined && left > 0) {
+      left = this.filling.fill(left);
+      if (this.filling.complete || this.table.length === 0) this.serve(this.filling);
+      if (!this.filling.complete) break;
+      const isLatest = this.filling.backends === this.wanted;
+      this.filling = isLatest ? undefined : new MaglevTable(this.seed, this.size, this.wanted);
+    }
+    return left;
   }
 
   /** The first slot from the key's on whose backend is a candidate. Without a key, or without such a slot, in turn. */
@@ -52,77 +62,36 @@ export class Maglev implements BalancingPolicy {
     if (candidates !== this.candidates) this.recognise(candidates);
     const start = remainder(key, this.size);
     return (
-      this.firstServed(start, this.slots.length) ??
+      this.firstServed(start, this.table.length) ??
       this.firstServed(0, start) ??
       this.fallback.select(candidates)
     );
   }
 
   private firstServed(from: number, end: number): Backend | undefined {
+    const { slots, homes } = this.current;
     for (let slot = from; slot < end; slot += 1) {
-      const backend = this.serving[this.slots[slot] ?? FREE];
+      const place = slots[slot] ?? FREE;
+      const backend = place === FREE ? undefined : this.serving[homes[place] ?? FREE];
       if (backend !== undefined) return backend;
     }
     return undefined;
   }
 
+  private serve(table: MaglevTable): void {
+    this.current = table;
+    this.candidates = [];
+  }
+
   /** The identity of a backend is its address; of several candidates at one address the first serves. */
   private recognise(candidates: readonly Backend[]): void {
-    const byAddress = new Map(
-      candidates.toReversed().map((candidate) => [addressName(candidate), candidate]),
-    );
     this.candidates = candidates;
-    this.serving = this.backends.map((backend) => byAddress.get(addressName(backend)));
-  }
-}
-
-/** One backend's walk through the table. */
-interface Walk {
-  readonly index: number;
-  readonly skip: number;
-  readonly target: number;
-  position: number;
-  claimed: number;
-}
-
-/** Backends in turn claim the next free slot of their own permutation, each until it has its share. */
-function buildTable(seed: Hash64, size: number, backends: readonly Backend[]): Int32Array {
-  if (backends.length === 0) return new Int32Array(0);
-  const slots = new Int32Array(size).fill(FREE);
-  const walks = plan(seed, size, backends);
-  for (let free = size; free > 0;) {
-    for (const walk of walks) {
-      if (walk.claimed === walk.target) continue;
-      claimNext(walk, slots);
-      free -= 1;
+    this.serving = this.current.backends.map(() => undefined);
+    for (const candidate of candidates) {
+      const home = this.current.homeOf(candidate);
+      if (home !== undefined) this.serving[home] ??= candidate;
     }
   }
-  return slots;
-}
-
-function claimNext(walk: Walk, slots: Int32Array): void {
-  while (slots[walk.position] !== FREE) advance(walk, slots.length);
-  slots[walk.position] = walk.index;
-  walk.claimed += 1;
-  advance(walk, slots.length);
-}
-
-function advance(walk: Walk, size: number): void {
-  walk.position = (walk.position + walk.skip) % size;
-}
-
-/** Slots in proportion to weight; what rounding leaves over goes to the first backends, one each (spec §3.5). */
-function plan(seed: Hash64, size: number, backends: readonly Backend[]): Walk[] {
-  const total = backends.reduce((sum, backend) => sum + effectiveWeight(backend), 0);
-  const shares = backends.map((backend) => Math.floor((effectiveWeight(backend) * size) / total));
-  const leftOver = size - shares.reduce((sum, share) => sum + share, 0);
-  return backends.map((backend, index) => ({
-    index,
-    position: remainder(backendHash(OFFSET_KEY, seed, backend.address), size),
-    skip: remainder(backendHash(SKIP_KEY, seed, backend.address), size - 1) + 1,
-    target: (shares[index] ?? 0) + (index < leftOver ? 1 : 0),
-    claimed: 0,
-  }));
 }
 
 /** The smallest prime that is at least `count`, and at least 2. */

@@ -20,6 +20,11 @@ export interface BalancingPolicy {
   ): Backend | undefined;
   /** All backends of the cluster, healthy or not: before the first selection, and when backends come, go or change. */
   backendsChanged?(backends: readonly Backend[]): void;
+  /**
+   * Goes on with what a change left to do, for about `steps` steps of some ten nanoseconds. Returns the steps it had no use
+   * for: 0 when more may be left. Asked only of a policy that was made with `inSlices`.
+   */
+  build?(steps: number): number;
 }
 
 /** Whether `candidate` carries strictly less than `best` at `now`, by the cluster's load metric. */
@@ -30,6 +35,8 @@ export interface PolicyTools {
   readonly random: Random;
   readonly placementSeed: Hash64;
   readonly isLighter: IsLighter;
+  /** Whether somebody calls `build` until nothing is left; else a change does all its work at once. */
+  readonly inSlices?: boolean;
 }
 
 export type PolicyFactory = (tools: PolicyTools) => BalancingPolicy;

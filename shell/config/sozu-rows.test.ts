@@ -32,7 +32,7 @@ test('two UDP listeners with the same address are an error, however it is spelt'
   ]);
 });
 
-test('a TCP and a UDP listener may have the same address, which Sōzu cannot express', () => {
+test('B14: a TCP and a UDP listener may have the same address, which Sōzu cannot express', () => {
   const { problems, config } = parseConfig(toml({}) + tcpTwin);
   expect(only('error', problems)).toEqual([]);
   expect(config?.listeners.map(({ cluster }) => cluster)).toEqual(['c']);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { BARS, compareWithBars, inCoreFigures, pairedFigures } from './bars.ts';
+import { balancingFigures, BARS, compareWithBars, inCoreFigures, pairedFigures } from './bars.ts';
 
 const spread = { lower: 1, median: 1, upper: 1 };
 
@@ -40,7 +40,7 @@ test('every bar has a figure that the bench measures, so no misspelt name goes u
     ...pairedRun(16, 16, 1, part),
     ...pairedRun(1_000, 1, 1, part),
   ]);
-  const figures = [...paired, ...core];
+  const figures = [...paired, ...core, ...balancingFigures({ builds: [], selections: [] })];
   expect(compareWithBars(figures, BARS).map(({ bar }) => bar)).toEqual(BARS);
 });
 
@@ -61,4 +61,10 @@ test('a bar whose part was not run is not compared', () => {
 
 test('in-core figures are differences to 100 flows, and the best run of the longest insert', () => {
   expect(core.map(({ value }) => value)).toEqual([160, 5, 85, 200, 1_500]);
+});
+
+test('the longest slice is that of the worst size', () => {
+  const build = { backends: 1, atOnce: 9, slices: 3, change: 1, firstSelection: 1 };
+  const builds = [1, 4, 2].map((longestSlice) => ({ ...build, longestSlice }));
+  expect(balancingFigures({ builds, selections: [] })).toMatchObject([{ value: 4 }]);
 });

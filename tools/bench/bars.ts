@@ -2,6 +2,7 @@
  * The bars a bench is held to with `--check`, and the figures they are compared with. Data: main.ts
  * prints and compares.
  */
+import type { BalancingResult } from './balancing.ts';
 import type { InCoreResult } from './in-core.ts';
 import type { PairedResult } from './paired.ts';
 
@@ -28,6 +29,7 @@ export const BARS: readonly Bar[] = [
   { figure: 'core, flow table', atMost: 256, unit: 'bytes a flow' },
   { figure: 'core, longest insert into the flow table', atMost: 1_000, unit: 'us' },
   { figure: 'core, longest admission', atMost: 1_000, unit: 'us' },
+  { figure: 'balancing, longest slice of a Maglev build', atMost: 5, unit: 'ms' },
 ];
 
 export interface Verdict {
@@ -68,4 +70,10 @@ export function inCoreFigures(result: InCoreResult): Figure[] {
     { name: 'core, longest insert into the flow table', value: table ?? Number.NaN },
     { name: 'core, longest admission', value: admission ?? Number.NaN },
   ];
+}
+
+/** Over all sizes: no turn is held longer by the building of a table. */
+export function balancingFigures({ builds }: BalancingResult): Figure[] {
+  const longest = Math.max(...builds.map(({ longestSlice }) => longestSlice));
+  return [{ name: 'balancing, longest slice of a Maglev build', value: longest }];
 }

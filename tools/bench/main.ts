@@ -6,7 +6,9 @@ import { writeFileSync } from 'node:fs';
 import { arch, cpus, release } from 'node:os';
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Argument } from 'commander';
+import { measureBalancing, type BalancingResult } from './balancing.ts';
 import {
+  balancingFigures,
   BARS,
   compareWithBars,
   inCoreFigures,
@@ -19,7 +21,13 @@ import { measureInCore, type InCoreResult } from './in-core.ts';
 import { measurePaired, type PairedResult } from './paired.ts';
 import { preparePeers, type Load } from './peers.ts';
 import { killAll, placement } from './processes.ts';
-import { inCoreReport, pairedReport, simulatorReport, verdictReport } from './report.ts';
+import {
+  balancingReport,
+  inCoreReport,
+  pairedReport,
+  simulatorReport,
+  verdictReport,
+} from './report.ts';
 import { measureSimulator, type SimulatorFigure } from './simulator.ts';
 
 interface Options {
@@ -50,7 +58,7 @@ await new Command('npm run bench --')
   )
   .addArgument(
     new Argument('[part]', 'what to measure')
-      .choices(['dgram', 'cost', 'core', 'sim', 'all'])
+      .choices(['dgram', 'cost', 'core', 'balancing', 'sim', 'all'])
       .default('all'),
   )
   .option('--slices <n>', 'slices of half a second that each program gets', parseSlices, 24)
@@ -71,26 +79,35 @@ function examples(): string {
 Examples:
   npm run bench                                  everything, some three minutes
   npm run bench -- dgram --slices 48             only the paired run, twice as long
+  npm run bench -- balancing                     only how long tables and selections take, some seconds
   npm run bench -- cost --against ../earlier     what was built since costs a datagram, limits off and on
   npm run bench -- all --check --json out.json   for a record: compare, and keep the samples`;
 }
 
 async function run(part: string, options: Options): Promise<void> {
-  const asksFor = (name: string): boolean => part === name || (part === 'all' && name !== 'cost');
+  const asksFor = (name: string): boolean => partsOf(part).includes(name);
   const dgram = asksFor('dgram') ? await runPaired(DGRAM_CONTENDERS, options.slices) : [];
   const cost = asksFor('cost') ? await runPaired(costContenders(options), options.slices) : [];
   const core = asksFor('core') ? runInCore() : undefined;
+  const balancing = asksFor('balancing') ? runBalancing() : undefined;
   const sim = asksFor('sim') ? runSimulator(options.slices) : [];
   const figures = [
     ...dgram.flatMap((result) => pairedFigures(result, 'dgram')),
     ...cost.flatMap((result) => pairedFigures(result, 'cost')),
     ...(core === undefined ? [] : inCoreFigures(core)),
+    ...(balancing === undefined ? [] : balancingFigures(balancing)),
   ];
   const verdicts = compareWithBars(figures, BARS);
   if (verdicts.length > 0) print(['', ...verdictReport(verdicts)]);
   if (options.json !== undefined)
-    writeRecord(options.json, { dgram, cost, core, sim, figures, verdicts });
+    writeRecord(options.json, { dgram, cost, core, balancing, sim, figures, verdicts });
   if (options.check === true && verdicts.some(({ met }) => !met)) process.exitCode = 1;
+}
+
+/** What a word asks for. The cost needs an earlier build, so it has to be asked for by name. */
+function partsOf(word: string): readonly string[] {
+  if (word === 'all') return ['dgram', 'core', 'balancing', 'sim'];
+  return word === 'core' ? ['core', 'balancing'] : [word];
 }
 
 /** The earlier build against today's, without and with limits; and against itself. */
@@ -140,6 +157,12 @@ function runInCore(): InCoreResult {
   return result;
 }
 
+function runBalancing(): BalancingResult {
+  const result = measureBalancing((text) => note(`balancing: ${text}`));
+  print(['', ...balancingReport(result)]);
+  return result;
+}
+
 function runSimulator(slices: number): SimulatorFigure[] {
   const figures = measureSimulator({
     slices,
@@ -155,6 +178,7 @@ interface Measured {
   readonly dgram: readonly PairedResult[];
   readonly cost: readonly PairedResult[];
   readonly core: InCoreResult | undefined;
+  readonly balancing: BalancingResult | undefined;
   readonly sim: readonly SimulatorFigure[];
   readonly figures: readonly Figure[];
   readonly verdicts: readonly Verdict[];

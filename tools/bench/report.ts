@@ -1,4 +1,5 @@
 /** What a bench prints: tables for a reader. Pure: results in, lines out. */
+import type { BalancingResult } from './balancing.ts';
 import type { Verdict } from './bars.ts';
 import type { InCoreResult, InsertTimes } from './in-core.ts';
 import type { PairedResult, Series } from './paired.ts';
@@ -76,6 +77,36 @@ export function inCoreReport(result: InCoreResult): string[] {
     '',
     'inserts on the way to a million, microseconds, run by run',
     ...result.inserts.flatMap(insertLines),
+  ];
+}
+
+export function balancingReport({ builds, selections }: BalancingResult): string[] {
+  const milliseconds = (value: number): string => value.toFixed(2);
+  return [
+    'maglev build of 65,537 slots, milliseconds, each the best of its runs; slices are a turn each',
+    ...table([
+      ['backends', 'at once', 'slices', 'longest slice', 'new list', 'first selection'],
+      ...builds.map((build) => [
+        whole(build.backends),
+        milliseconds(build.atOnce),
+        whole(build.slices),
+        milliseconds(build.longestSlice),
+        milliseconds(build.change),
+        milliseconds(build.firstSelection),
+      ]),
+    ]),
+    '',
+    'processor time per selection, once for each new flow; HRW hashes every candidate',
+    ...table([
+      ['backends', 'HRW: ns', '(quartiles)', 'MAGLEV: ns', '(quartiles)'],
+      ...selections.map((cost) => [
+        whole(cost.backends),
+        whole(cost.rendezvous.median),
+        between(cost.rendezvous, whole),
+        whole(cost.maglev.median),
+        between(cost.maglev, whole),
+      ]),
+    ]),
   ];
 }
 

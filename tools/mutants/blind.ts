@@ -149,7 +149,7 @@ export const BLIND_MUTANTS: readonly Mutant[] = [
   {
     id: 'blind-maglev-probe-restarts',
     file: 'core/balancing/maglev.ts',
-    search: 'this.firstServed(start, this.slots.length)',
+    search: 'this.firstServed(start, this.table.length)',
     replace: 'this.firstServed(start, start + 1)',
     announces:
       'the search for a slot in service does not go on from the key but from slot 0: of three backends one is down, and all ' +

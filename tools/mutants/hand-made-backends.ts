@@ -140,9 +140,10 @@ export const BACKEND_MUTANTS: readonly Mutant[] = [
   },
   {
     id: 'maglev-skips-alike',
-    file: 'core/balancing/maglev.ts',
-    search: 'skip: remainder(backendHash(SKIP_KEY, seed, backend.address), size - 1) + 1,',
-    replace: 'skip: 1,',
+    file: 'core/balancing/maglev-table.ts',
+    search:
+      'this.skips[at] = remainder(backendHash(SKIP_KEY, this.seed, address), this.size - 1) + 1;',
+    replace: 'this.skips[at] = 1;',
     announces: 'all backends walk the Maglev table with the same step',
   },
   {
