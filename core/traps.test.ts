@@ -166,3 +166,14 @@ function counted(array: ArrayBufferView, reads: { cells: number }): ArrayBufferV
     set: (target, name, value) => Reflect.set(target, name, value, target),
   });
 }
+
+test('B18: the cap on requests ends a flow before its reply, unless it is told to linger', () => {
+  const replies = [false, true].map((requestsLinger) => {
+    const bench = new PlaneBench(configOf([clusterSettings({ requests: 1, requestsLinger })]));
+    bench.turn(() => bench.client('q'));
+    bench.pass(0.1);
+    const calls = bench.turn(() => bench.backend('r'));
+    return calls.includes('reply 0 10.1.0.1:1000 r');
+  });
+  expect(replies).toEqual([false, true]);
+});
