@@ -92,6 +92,18 @@ describe('rates in a data plane', () => {
     expect(bench.counters()).toMatchObject({ droppedDatagramRate: 1, flowsCreated: 1 });
   });
 
+  test('a flow spends from a bucket of its own: what its address spent before is not its concern', () => {
+    const bench = benchOf({ rates: ratesOf({ datagramsPerSecond: 1, datagramsBurst: 2 }) });
+    bench.turn(() => {
+      for (const port of [1, 2, 3]) bench.client('new', `10.1.0.1:${port}`);
+      // The address has spent its two, and one of two of this flow is left.
+      for (const payload of ['again', 'over']) bench.client(payload, '10.1.0.1:1');
+    });
+    expect(bench.counters()).toMatchObject({ flowsCreated: 2, droppedDatagramRate: 2 });
+    expect(bench.ports.delivered).toContain('u1 again');
+    expect(bench.ports.delivered).not.toContain('u1 over');
+  });
+
   test('caps on live flows hold beside the rates: the rate is asked first, and spends for a flow the cap refuses', () => {
     const rates = ratesOf({ newFlowsPerSecond: 1, newFlowsBurst: 3 });
     const bench = benchOf({ rates, maxFlowsPerIp: 2 });
@@ -128,6 +140,59 @@ describe('rates in a data plane', () => {
     bench.turn(() => bench.direct({ kind: 'SetCluster', settings }));
     bench.turn(() => bench.client('a', '10.1.0.1:2'));
     expect(bench.counters()).toMatchObject({ flowsCreated: 1, droppedNewFlowRate: 1 });
+  });
+});
+
+describe('lists of blocks in a data plane', () => {
+  const denied = { ...NO_SOURCE_RATES, deny: [{ base: ipv4(0x0a010001, 0), bits: 32 }] };
+
+  test('a client that is kept out opens no flow, and is counted as Denied before anything is spent on it', () => {
+    const bench = benchOf({ rates: { ...denied, ...ONE_FLOW } });
+    bench.turn(() => {
+      bench.client('no', A);
+      bench.client('yes', B);
+    });
+    expect(bench.plane.flowCount).toBe(1);
+    expect(bench.counters()).toMatchObject({
+      droppedDenied: 1,
+      droppedNewFlowRate: 0,
+      flowsCreated: 1,
+    });
+  });
+
+  test('its live flow is cut at once: nothing more is forwarded, and it ends by its idle time', () => {
+    const bench = benchOf({});
+    bench.turn(() => {
+      bench.client('first', A);
+      bench.client('first', B);
+    });
+    bench.turn(() =>
+      bench.direct({ kind: 'SetCluster', settings: clusterSettings({ rates: denied }) }),
+    );
+    bench.pass(29);
+    const calls = bench.turn(() => {
+      bench.client('no', A);
+      bench.client('yes', B);
+    });
+    expect(calls.filter((call) => call.startsWith('send'))).toEqual(['send u2 yes']);
+    expect(bench.counters().droppedDenied).toBe(1);
+    bench.timer(1);
+    expect(bench.plane.flowCount).toBe(1);
+  });
+
+  test('and goes on when the list no longer names it', () => {
+    const bench = benchOf({ rates: denied });
+    const settings = clusterSettings();
+    bench.turn(() => bench.direct({ kind: 'SetCluster', settings }));
+    bench.turn(() => bench.client('yes', A));
+    expect(bench.counters()).toMatchObject({ droppedDenied: 0, flowsCreated: 1 });
+  });
+
+  test('what an operator denies is denied though its answer would circle: one reason, counted once', () => {
+    const backend = { ...NO_SOURCE_RATES, deny: [{ base: ipv4(0x0a000001, 0), bits: 32 }] };
+    const bench = benchOf({ rates: backend });
+    bench.turn(() => bench.client('loop', '10.0.0.1:53'));
+    expect(bench.counters()).toMatchObject({ droppedDenied: 1, droppedInvalid: 0 });
   });
 });
 
