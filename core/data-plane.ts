@@ -158,6 +158,11 @@ export class DataPlane {
     return this.listeners.at(listener)?.counters;
   }
 
+  /** What all listeners counted, those included that were removed. */
+  get totals(): Readonly<ListenerCounters> {
+    return this.listeners.totals;
+  }
+
   /** What listeners counted that were removed. */
   get retired(): Readonly<ListenerCounters> {
     return this.listeners.retired;

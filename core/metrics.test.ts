@@ -20,6 +20,7 @@ import {
   activeFlows,
   CATALOGUE,
   droppedDatagrams,
+  dropsByReason,
   foldOutput,
   newCounters,
   unaccountedDatagrams,
@@ -118,4 +119,10 @@ test('every reason to drop is in the sum of drops, and a datagram nobody account
   expect(sum).toBe(13);
   expect(droppedDatagrams(counters)).toBe(sum);
   expect(unaccountedDatagrams({ ...counters, clientReceived: sum + 1 })).toBe(1);
+});
+
+test('drops are told by reason, and those that never happened are not told', () => {
+  expect(dropsByReason(newCounters())).toEqual({});
+  const counters = { ...newCounters(), droppedNoBackend: 2, droppedWqFull: 1, forwarded: 9 };
+  expect(dropsByReason(counters)).toEqual({ no_backend: 2, wq_full: 1 });
 });

@@ -110,6 +110,8 @@ export const CATALOGUE: Readonly<Record<keyof ListenerCounters, MetricDescriptio
   ),
 };
 
+const DROPPED = 'udp.datagrams.dropped.';
+
 export function newCounters(): ListenerCounters {
   return {
     clientReceived: 0,
@@ -183,6 +185,16 @@ export function droppedDatagrams(counters: ListenerCounters): number {
     counters.droppedAmplification +
     counters.droppedPortExhausted
   );
+}
+
+/** Drops by the last word of each metric's name, as `no_backend`; those that never happened are left out. */
+export function dropsByReason(counters: Readonly<ListenerCounters>): Record<string, number> {
+  const reasons: Record<string, number> = {};
+  for (const [key, { name }] of Object.entries(CATALOGUE)) {
+    if (!name.startsWith(DROPPED) || !isCounter(key) || counters[key] === 0) continue;
+    reasons[name.slice(DROPPED.length)] = counters[key];
+  }
+  return reasons;
 }
 
 /** Between turns: received, but neither forwarded, returned nor dropped. Over all listeners: what the plane has waiting. */

@@ -49,6 +49,13 @@ export class Listeners {
     this.tools = tools;
   }
 
+  /** What all counted, those included that are no more. */
+  get totals(): Readonly<ListenerCounters> {
+    const sum = { ...this.retired };
+    for (const { counters } of this.all) addCounters(sum, counters);
+    return sum;
+  }
+
   /** Undefined when there is none of that number, or no more. */
   at(id: ListenerId): Listener | undefined {
     return this.byNumber[id];

@@ -104,6 +104,11 @@ export class Proxy {
     return this.plane.flowCount;
   }
 
+  /** What all listeners counted, those included that were removed. */
+  get totals(): Readonly<ListenerCounters> {
+    return this.plane.totals;
+  }
+
   countersOf(listener: ListenerId): Readonly<ListenerCounters> | undefined {
     return this.plane.countersOf(listener);
   }

@@ -1,5 +1,10 @@
 /** `sozu-udp run --config FILE`: checks the whole file, starts, and runs until a signal; SIGHUP has the file read again. */
-import { formatAddress, type Config } from '../../core/index.ts';
+import {
+  dropsByReason,
+  formatAddress,
+  type Config,
+  type ListenerCounters,
+} from '../../core/index.ts';
 import { advice } from '../advice.ts';
 import { readEnvironment } from '../config/environment.ts';
 import { loadConfig } from '../config/load.ts';
@@ -48,8 +53,15 @@ export async function runConfig(
   log.info({ listeners: config.listeners.length, clusters: config.clusters.length }, 'started');
   const { flowsClosed } = await proxy.stopped;
   quiet();
-  log.info({ flowsClosed }, 'stopped');
+  log.info({ flowsClosed, ...summary(proxy.totals) }, 'stopped');
   return 0;
+}
+
+/** What became of every datagram, for the last line of the log. */
+function summary(totals: Readonly<ListenerCounters>): Record<string, unknown> {
+  const { clientReceived, backendReceived, forwarded, returned, flowsCreated } = totals;
+  const received = clientReceived + backendReceived;
+  return { flows: flowsCreated, received, forwarded, returned, dropped: dropsByReason(totals) };
 }
 
 /** On standard error. A warning that cannot be written, because the disk is full, is no reason not to start. */
