@@ -41,6 +41,24 @@ test('dnsperf gets an answer to each of its queries through the proxy, at the ra
   expect(await proxy.softStop()).toEqual({ code: 0, flowsClosed: 1 });
 });
 
+test('preset = "dns" loses nothing of one source port with 200 queries in flight', async (context) => {
+  needPeers(context, 'unbound', 'dnsperf');
+  const port = await freePort();
+  const unbound = await startUnbound({ records: { 'www.test': '192.0.2.1' }, logQueries: false });
+  const proxy = await startProxy(
+    toml({
+      listen: `127.0.0.1:${port}`,
+      backends: [`127.0.0.1:${unbound.port}`],
+      udp: { preset: 'dns' },
+    }),
+  );
+  // Without a rate dnsperf asks as soon as one of its queries is answered: 200 are always open.
+  const through = await dnsperf(port, SECONDS, undefined, 200);
+  show('one port, 200 in flight', through);
+  expect(through).toMatchObject({ lost: 0, completed: through.sent, noError: through.sent });
+  expect((await proxy.softStop()).code).toBe(0);
+});
+
 interface Figures {
   readonly sent: number;
   readonly completed: number;
@@ -60,12 +78,18 @@ function rateFor(alone: Figures): number {
   return rate;
 }
 
-/** One client with 100 queries in flight at most, dnsperf's default. */
-async function dnsperf(port: number, seconds: number, rate: number): Promise<Figures> {
+/** One client with one source port; 100 queries in flight at most, dnsperf's default, and no rate unless given. */
+async function dnsperf(
+  port: number,
+  seconds: number,
+  rate: number | undefined,
+  inFlight = 100,
+): Promise<Figures> {
   const questions = temporaryFile('questions', 'www.test A\n');
   const server = ['-s', '127.0.0.1', '-p', String(port)];
-  const load = ['-d', questions, '-l', String(seconds), '-Q', String(rate)];
-  const { code, stdout, stderr } = await runToEnd('dnsperf', [...server, ...load]);
+  const load = ['-d', questions, '-l', String(seconds), '-q', String(inFlight)];
+  const paced = rate === undefined ? [] : ['-Q', String(rate)];
+  const { code, stdout, stderr } = await runToEnd('dnsperf', [...server, ...load, ...paced]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   const figure = (name: string): number =>
     Number(new RegExp(`${name}:?\\s+([0-9.]+)`).exec(stdout)?.[1]);

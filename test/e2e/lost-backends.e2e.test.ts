@@ -68,7 +68,7 @@ test('removal of the only backend drops what comes as no_backend; a new one gets
   expect(beta.heard).toEqual(['four']);
   expect((await proxy.softStop()).code).toBe(0);
   expect(proxy.logs.all.find(({ msg }) => msg === 'stopped')).toMatchObject({
-    received: 5,
+    received: 6,
     forwarded: 2,
     returned: 2,
     dropped: { no_backend: 2 },
