@@ -39,7 +39,8 @@ interface Stopping {
 }
 
 export class DataPlane {
-  private readonly listeners: Listeners;
+  /** Open to readers of counters. */
+  readonly listeners: Listeners;
   readonly clusters: Clusters;
   private readonly builds: TableBuilds;
   private readonly loops: LoopGuard;
@@ -156,16 +157,6 @@ export class DataPlane {
   /** The counters of a listener, for readers; undefined when there is no such listener. */
   countersOf(listener: ListenerId): Readonly<ListenerCounters> | undefined {
     return this.listeners.at(listener)?.counters;
-  }
-
-  /** What all listeners counted, those included that were removed. */
-  get totals(): Readonly<ListenerCounters> {
-    return this.listeners.totals;
-  }
-
-  /** What listeners counted that were removed. */
-  get retired(): Readonly<ListenerCounters> {
-    return this.listeners.retired;
   }
 
   /** Directives of an earlier generation than one that was obeyed: refused. */

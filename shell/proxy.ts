@@ -106,7 +106,7 @@ export class Proxy {
 
   /** What all listeners counted, those included that were removed. */
   get totals(): Readonly<ListenerCounters> {
-    return this.plane.totals;
+    return this.plane.listeners.totals;
   }
 
   countersOf(listener: ListenerId): Readonly<ListenerCounters> | undefined {

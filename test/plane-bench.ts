@@ -245,7 +245,7 @@ export class PlaneBench {
   /** What all listeners counted, those that are gone included. */
   total(name: keyof ListenerCounters): number {
     const here = [...this.listeners].map((at) => this.plane.countersOf(at)?.[name] ?? 0);
-    return here.reduce((sum, count) => sum + count, this.plane.retired[name]);
+    return here.reduce((sum, count) => sum + count, this.plane.listeners.retired[name]);
   }
 
   counters(listener = 0): Readonly<ListenerCounters> {
@@ -253,7 +253,7 @@ export class PlaneBench {
   }
 
   private check(): void {
-    const { retired } = this.plane;
+    const { retired } = this.plane.listeners;
     let flows = 0;
     let taken = retired.forwarded + retired.returned;
     let unaccounted = unaccountedDatagrams(retired);
