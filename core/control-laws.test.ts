@@ -178,7 +178,7 @@ describe('traps of spec §15.2', () => {
     const config = configOf([clusterSettings()], [listenerConfig({ sendBuffer: 1 })]);
     bench.command({ kind: 'Reload', config });
     const calls = bench.ports.calls.filter((call) => call.includes('listen') || call[0] === 'c');
-    expect(calls).toEqual(['close u1', 'unlisten 0', 'listen 1 10.0.0.53:53']);
+    expect(calls).toEqual(['close u1', 'unlisten 0', 'listen 1 10.0.0.53:53 4194304/1']);
     expect(placesOf(bench).get('10.0.0.53:53')).toBeDefined();
   });
 
@@ -257,7 +257,13 @@ describe('a listener that does not open', () => {
 
   test('is not another one’s failure: a late report says nothing of who has the address now', () => {
     const bench = started(configOf());
-    const late = { kind: 'ListenerFailed', generation: 1, errno: 'EIO', address } as const;
+    const late = {
+      kind: 'ListenerFailed',
+      generation: 1,
+      errno: 'EIO',
+      retry: undefined,
+      address,
+    } as const;
     bench.controlPump.report({ ...late, listener: listenerId(9) });
     expect(bench.status().listeners).toMatchObject([{ active: true, failure: undefined }]);
   });

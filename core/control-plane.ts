@@ -264,11 +264,14 @@ export class ControlPlane {
   }
 
   /** It is not active then, unless a data plane tries again by itself: the next reload or Activate opens it anew. */
-  private onListenerFailed({ listener, address, errno }: ListenerFailed, now: Instant): void {
+  private onListenerFailed(
+    { listener, address, errno, retry }: ListenerFailed,
+    now: Instant,
+  ): void {
     const key = addressKey(address);
     if (this.numbers.of(key) !== listener) return;
     this.failures.set(key, errno);
-    if (this.state.listeners.get(key)?.config.bindRetry !== undefined) return;
+    if (retry !== undefined) return;
     this.change([{ kind: 'DeactivateListener', address }], now);
   }
 

@@ -2,6 +2,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
+  addressOf,
   backendsOf,
   clusterSettings,
   configOf,
@@ -69,6 +70,7 @@ test('stops with nothing open, whatever is going on, and admits nothing any more
 });
 
 const FRONTS = [0, 1];
+const SOURCES = ['10.9.0.1:0', '10.9.0.2:0', '10.9.0.3:0'].map(addressOf);
 
 type Event =
   | {
@@ -98,6 +100,7 @@ interface Settings {
   readonly responses: number;
   readonly sendProxyProtocol: boolean;
   readonly backends: readonly number[];
+  readonly sources: number;
 }
 
 interface Turn {
@@ -119,6 +122,7 @@ const settings: fc.Arbitrary<Settings> = fc.record({
   responses: fc.nat({ max: 3 }),
   sendProxyProtocol: fc.boolean(),
   backends: fc.uniqueArray(fc.integer({ min: 1, max: 5 }), { maxLength: 4 }),
+  sources: fc.nat({ max: 3 }),
 });
 
 const front = fc.constantFrom(...FRONTS);
@@ -148,7 +152,7 @@ const events: fc.Arbitrary<Event> = fc.oneof(
 const turns: fc.Arbitrary<Turn> = fc.record({
   passes: fc.constantFrom(0, 0, 1, 4, 5, 20),
   events: fc.array(events, { maxLength: 8 }),
-  opens: fc.array(fc.constantFrom(undefined, undefined, 'EMFILE', 'EADDRNOTAVAIL'), {
+  opens: fc.array(fc.constantFrom(undefined, undefined, 'EMFILE', 'EADDRNOTAVAIL', 'EADDRINUSE'), {
     maxLength: 4,
   }),
   fates: fc.array(fc.constantFrom(undefined, undefined, 'blocked', 'error'), { maxLength: 6 }),
@@ -159,8 +163,9 @@ function startBench(first: Settings): PlaneBench {
   return new PlaneBench(configOf([clusterOf(first)], listeners));
 }
 
-function clusterOf({ backends, ...rest }: Settings): ReturnType<typeof clusterSettings> {
-  return clusterSettings({ ...rest, backends: backendsOf(...backends) });
+function clusterOf({ backends, sources, ...rest }: Settings): ReturnType<typeof clusterSettings> {
+  const upstreamSources = SOURCES.slice(0, sources);
+  return clusterSettings({ ...rest, upstreamSources, backends: backendsOf(...backends) });
 }
 
 /** One turn; the bench checks its laws at the end of each. */
@@ -228,6 +233,7 @@ function expectIdleBackends(bench: PlaneBench): void {
     responses: 0,
     sendProxyProtocol: false,
     backends: [1, 2, 3, 4, 5],
+    sources: 0,
   };
   bench.turn(() => {
     bench.direct({ kind: 'SetCluster', settings: clusterOf(calm) });

@@ -12,11 +12,12 @@ import {
   type ListenerId,
   type SocketId,
 } from './brand.ts';
-import { Clusters, type Cluster } from './clusters.ts';
+import { Clusters } from './clusters.ts';
 import type { Output } from './contract.ts';
 import type { Directive, GeneratedDirective, Report } from './directives.ts';
 import { Egress } from './egress.ts';
 import { Evidence } from './evidence.ts';
+import { listenerAnswered, retryListener } from './listener-opening.ts';
 import { GuardedBackends, LoopGuard } from './loop-guard.ts';
 import { Losses } from './losses.ts';
 import type { UdpManager } from './manager.ts';
@@ -29,6 +30,7 @@ import type { Errno, SendFailed } from './ports.ts';
 import { createRandom } from './random.ts';
 import { TableBuilds } from './table-builds.ts';
 import type { Instant } from './time.ts';
+import { UpstreamSources, type OpenFailed } from './upstream-sources.ts';
 import { Upstreams } from './upstreams.ts';
 
 type ClusterDirective = Extract<Directive, { kind: 'SetCluster' | 'RemoveCluster' }>;
@@ -50,6 +52,7 @@ export class DataPlane {
   private readonly upstreams: Upstreams;
   private readonly outputs = new OutputQueue<PlaneOutput>();
   private readonly egress = new Egress(this.outputs);
+  private readonly sources = new UpstreamSources(this.outputs);
   private readonly evidence = new Evidence((report) => this.report(report));
   private readonly losses: Losses;
   private stopping: Stopping | undefined;
@@ -63,9 +66,9 @@ export class DataPlane {
     this.lent = new GuardedBackends(this.loops, this.losses.fates);
     const random = createRandom(options.randomSeed);
     this.clusters = new Clusters(options.placementSeed, random, options.tableSeed);
-    const { outputs, clusters, egress, evidence, losses } = this;
+    const { outputs, clusters, egress, evidence, losses, sources } = this;
     this.builds = new TableBuilds(clusters);
-    const upstreams = new Upstreams({ outputs, clusters, egress, evidence, losses });
+    const upstreams = new Upstreams({ outputs, clusters, egress, evidence, losses, sources });
     this.upstreams = upstreams;
     this.listeners = new Listeners({
       options,
@@ -89,9 +92,9 @@ export class DataPlane {
       case 'Refused':
         return this.onRefused(input.socket);
       case 'OpenFailed':
-        return this.onOpenFailed(input.socket, input.errno, input.unsent, now);
+        return this.onOpenFailed(input, now);
       case 'ListenerAnswer':
-        return this.onListenerAnswer(input.listener, input.errno);
+        return this.onListenerAnswer(input.listener, input.errno, now);
       case 'SendFailed':
         return this.onSendFailed(input.failure);
       case 'UpstreamWritable':
@@ -114,6 +117,8 @@ export class DataPlane {
   handleTimeout(now: Instant): void {
     assert(this.outputs.pending === 0, 'outputs are drained before the next call');
     for (const listener of this.listeners.all) {
+      const retry = retryListener(listener, now);
+      if (retry !== undefined) this.outputs.push(retry);
       const armed = listener.manager.pollTimeout();
       if (armed === undefined || armed > now) continue;
       listener.manager.handleTimeout(now);
@@ -137,6 +142,9 @@ export class DataPlane {
       const at = listener.manager.pollTimeout();
       if (at !== undefined && (wake === undefined || at < wake.at))
         wake = { at, reason: 'flow-idle' };
+      const retryAt = listener.binding.retryAt;
+      if (retryAt !== undefined && (wake === undefined || retryAt < wake.at))
+        wake = { at: retryAt, reason: 'bind-retry' };
     }
     const { at } = this.losses.sweep;
     return at === undefined || (wake !== undefined && wake.at < at)
@@ -180,6 +188,7 @@ export class DataPlane {
     if (listener === undefined) return;
     listener.counters.clientReceived += 1;
     this.lent.cluster = this.clusters.of(listener.config);
+    this.lent.hold = this.sources.holdFor(this.lent.cluster?.settings, now);
     listener.manager.handleInput(
       { kind: 'ClientDatagram', src, local, payload, backends: this.lent },
       now,
@@ -211,28 +220,31 @@ export class DataPlane {
     this.evidence.refused(this.upstreams.targetOf(socket), serialOf(socket));
   }
 
-  /** The flow is aborted, unless it closed in the very drain that opened it (spec §6.7, T12). */
-  private onOpenFailed(socket: SocketId, errno: Errno, unsent: number, now: Instant): void {
+  /** The next source is tried, or the flow aborted, unless it closed in the very drain that opened it (spec §6.7, T12). */
+  private onOpenFailed(failed: OpenFailed, now: Instant): void {
+    const { socket, source, errno, unsent } = failed;
     const listener = this.ownerOf(socket);
     if (listener === undefined) return;
+    const { counters } = listener;
+    const verdict = this.upstreams.openFailed(listener, failed, now);
+    counters.upstreamOpenFailed += 1;
+    if (verdict.missing || !verdict.again)
+      this.report({ kind: 'UpstreamFailed', listener: listener.id, errno, source });
+    if (verdict.again) return;
     listener.sentToBackends -= unsent;
-    listener.counters.droppedUnknownFlow += unsent;
-    listener.counters.upstreamOpenFailed += 1;
-    listener.counters.flowsShed += 1;
-    this.report({ kind: 'UpstreamFailed', listener: listener.id, errno });
+    if (verdict.reason === 'PortExhausted') counters.droppedPortExhausted += unsent;
+    else counters.droppedUnknownFlow += unsent;
+    counters.flowsShed += 1;
     const slot = this.upstreams.slotOf(socket);
     if (slot === undefined) return;
     listener.manager.abortFlow(flowId(slot), now);
     this.drain(listener, now);
   }
 
-  private onListenerAnswer(id: ListenerId, errno: Errno | undefined): void {
+  private onListenerAnswer(id: ListenerId, errno: Errno | undefined, now: Instant): void {
     const listener = this.listeners.at(id);
-    if (listener === undefined) return;
-    const { generation, config } = listener;
-    const about = { generation, listener: id, address: config.address };
-    if (errno === undefined) this.report({ kind: 'ListenerOpened', ...about });
-    else this.report({ kind: 'ListenerFailed', ...about, errno });
+    const report = listener && listenerAnswered(listener, errno, now);
+    if (report !== undefined) this.report(report);
   }
 
   private onSendFailed(failure: SendFailed): void {
@@ -350,7 +362,7 @@ export class DataPlane {
       case 'SendToClient':
         return this.egress.toClient(listener, listener.id, output.dst, output.from, output.payload);
       case 'OpenUpstream':
-        return this.upstreams.open(listener, this.clusterOf(listener), output.flow, output.backend);
+        return this.upstreams.open(listener, output.flow, output.backend, now);
       case 'CloseFlow':
         return this.upstreams.close(listener, output.flow);
       // The timer is asked for with pollTimeout, once a turn; metrics and drops were folded.
@@ -381,10 +393,6 @@ export class DataPlane {
 
   private report(report: Report): void {
     this.outputs.push({ kind: 'Report', report });
-  }
-
-  private clusterOf(listener: Listener): Cluster {
-    return present(this.clusters.of(listener.config), 'a flow was admitted to a cluster');
   }
 
   /** Undefined when its listener is no more. */

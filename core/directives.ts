@@ -74,6 +74,8 @@ export type Report =
       readonly listener: ListenerId;
       readonly address: Address;
       readonly errno: string;
+      /** Tried again this often; `ListenerOpened` says when it worked. Undefined: the failure is final. */
+      readonly retry: Duration | undefined;
     }
   /** It was removed, and so many live flows with it. */
   | {
@@ -109,8 +111,16 @@ export type Report =
       readonly change: number;
       readonly flows: number;
     }
-  /** An upstream socket could not be opened; its flow was aborted. */
-  | { readonly kind: 'UpstreamFailed'; readonly listener: ListenerId; readonly errno: string }
+  /**
+   * An upstream socket could not be opened; its flow was aborted, unless another source address served it: that is told only
+   * of a source that this machine does not have, and once.
+   */
+  | {
+      readonly kind: 'UpstreamFailed';
+      readonly listener: ListenerId;
+      readonly errno: string;
+      readonly source: Address | undefined;
+    }
   /** Everything is closed, and how many flows the stop cut short. */
   | { readonly kind: 'Stopped'; readonly generation: number; readonly flowsClosed: number };
 

@@ -4,7 +4,7 @@ import type { ListenerId, SocketId } from './brand.ts';
 import type { Hash64 } from './hash.ts';
 import type { TableSeed } from './keyed-hash.ts';
 import type { GeneratedDirective, Report } from './directives.ts';
-import type { Errno, SendFailed } from './ports.ts';
+import type { Errno, ListenerSocket, SendFailed } from './ports.ts';
 import type { Instant } from './time.ts';
 
 export interface PlaneOptions {
@@ -29,10 +29,15 @@ export type PlaneInput =
     }
   | { readonly kind: 'BackendArrived'; readonly socket: SocketId; readonly payload: Uint8Array }
   | { readonly kind: 'Refused'; readonly socket: SocketId }
-  /** An upstream socket did not open; `unsent` datagrams of its flow were therefore not even tried. */
+  /**
+   * An upstream socket did not open. The driver has not seen `unsent` datagrams of its flow: they go out if the same socket
+   * is opened again in answer to this, and else they are lost.
+   */
   | {
       readonly kind: 'OpenFailed';
       readonly socket: SocketId;
+      readonly backend: Address;
+      readonly source: Address | undefined;
       readonly errno: Errno;
       readonly unsent: number;
     }
@@ -55,10 +60,24 @@ export type PlaneOutput =
       readonly kind: 'OpenListener';
       readonly listener: ListenerId;
       readonly address: Address;
-      readonly ipv6Only: boolean;
+      readonly socket: ListenerSocket;
     }
   | { readonly kind: 'CloseListener'; readonly listener: ListenerId }
-  | { readonly kind: 'OpenUpstream'; readonly socket: SocketId; readonly backend: Address }
+  | {
+      readonly kind: 'OpenUpstream';
+      readonly socket: SocketId;
+      readonly backend: Address;
+      /** The local address, port 0; undefined: the kernel chooses. */
+      readonly source: Address | undefined;
+    }
+  /** In place of an open that is known to fail: answered as if it had been tried. */
+  | {
+      readonly kind: 'RefuseUpstream';
+      readonly socket: SocketId;
+      readonly backend: Address;
+      readonly source: Address | undefined;
+      readonly errno: Errno;
+    }
   | { readonly kind: 'CloseUpstream'; readonly socket: SocketId }
   | {
       readonly kind: 'SendToBackend';
@@ -81,5 +100,5 @@ export type PlaneOutput =
 /** When the machine wants to be woken, and why. */
 export interface Wake {
   readonly at: Instant;
-  readonly reason: 'flow-idle' | 'drain-deadline' | 'sweep' | 'maglev-build';
+  readonly reason: 'flow-idle' | 'drain-deadline' | 'sweep' | 'maglev-build' | 'bind-retry';
 }

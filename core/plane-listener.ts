@@ -4,6 +4,7 @@ import type { ListenerId } from './brand.ts';
 import type { ListenerConfig } from './config.ts';
 import type { ClusterConfig } from './contract.ts';
 import type { Tally } from './egress.ts';
+import type { Binding } from './listener-opening.ts';
 import { UdpManager } from './manager.ts';
 import { newCounters } from './metrics.ts';
 import type { PlaneOptions } from './plane-contract.ts';
@@ -15,6 +16,7 @@ export interface Listener extends Tally {
   readonly manager: UdpManager;
   /** Slot to socket id. */
   sockets: Float64Array;
+  readonly binding: Binding;
 }
 
 /** With a flow machine under `cluster`, and nothing counted. */
@@ -36,6 +38,7 @@ export function newListener(
     }),
     counters: newCounters(),
     sockets: new Float64Array(maxFlows),
+    binding: { retryAt: undefined, told: false },
     sentToBackends: 0,
     sentToClients: 0,
   };

@@ -10,6 +10,7 @@ import type { ListenerConfig } from './config.ts';
 import type { ConfigEvent } from './contract.ts';
 import type { Directive, Report } from './directives.ts';
 import type { Egress } from './egress.ts';
+import { openListener } from './listener-opening.ts';
 import { addCounters, newCounters, type ListenerCounters } from './metrics.ts';
 import type { OutputQueue } from './output-queue.ts';
 import type { PlaneOptions, PlaneOutput } from './plane-contract.ts';
@@ -98,7 +99,10 @@ export class Listeners {
   /** Soft stop: no new flows on any. */
   stopAdmitting(now: Instant): void {
     this.stop ??= 'begun';
-    for (const listener of this.all) this.tell(listener, { kind: 'Drain' }, now);
+    for (const listener of this.all) {
+      listener.binding.retryAt = undefined;
+      this.tell(listener, { kind: 'Drain' }, now);
+    }
   }
 
   closeAll(now: Instant): void {
@@ -130,8 +134,7 @@ export class Listeners {
     this.byNumber[id] = listener;
     this.all.push(listener);
     this.makeRoom();
-    const { address, ipv6Only } = config;
-    outputs.push({ kind: 'OpenListener', listener: id, address, ipv6Only });
+    outputs.push(openListener(listener));
   }
 
   /** Other limits, times or cluster: its socket and its live flows stay. */
@@ -164,6 +167,7 @@ export class Listeners {
   /** Admits nothing more, and closes flows and socket; what was sent in this turn leaves first. */
   private close(listener: Listener, now: Instant): void {
     const { drain, egress, outputs } = this.tools;
+    listener.binding.retryAt = undefined;
     this.tell(listener, { kind: 'Drain' }, now);
     listener.manager.closeAll(now);
     drain(listener, now);

@@ -19,7 +19,7 @@ import {
   UPSTREAM,
   type MakeWorld,
 } from '../test/driver-bench.ts';
-import { ipv4, ipv6, sameAddress, toIpv6 } from './address.ts';
+import { ipv4, ipv6, sameAddress, sameIp, toIpv6 } from './address.ts';
 import { present } from './assert.ts';
 import { DATAGRAM_BYTES_MAX } from './contract.ts';
 import { roomLaws } from './ports-room.laws.ts';
@@ -82,10 +82,21 @@ function openLaws(make: MakeWorld): void {
 
   test('says so when a backend cannot be connected to, and leaves nothing open', async () => {
     const broadcast = ipv4(-1, 9);
-    expect(bench.call((ports) => ports.openUpstream(UPSTREAM, broadcast))).toMatch(/^E[A-Z]+$/);
+    expect(bench.tryConnect(UPSTREAM, broadcast)).toMatch(/^E[A-Z]+$/);
     expect(bench.world.socketCount()).toBe(0);
     await bench.world.settle();
     expect(bench.log).toEqual([]);
+  });
+
+  test('sends from the source it was given, and refuses one that this host does not have, by name', async () => {
+    const backend = bench.world.peer(LOCAL);
+    const source = ipv4(LOOPBACK + 2, 0);
+    bench.connect(UPSTREAM, backend.address, source);
+    await bench.forward(bytes(1));
+    expect(sameIp((await bench.receive(backend)).from, source)).toBe(true);
+    const elsewhere = ipv4(0xc0000201, 0);
+    expect(bench.tryConnect(OTHER_UPSTREAM, backend.address, elsewhere)).toBe('EADDRNOTAVAIL');
+    expect(bench.world.socketCount()).toBe(1);
   });
 
   test('names EMFILE when there is no descriptor left, and works on when there is', async (context) => {
@@ -93,10 +104,7 @@ function openLaws(make: MakeWorld): void {
     const backend = bench.world.peer(LOCAL);
     let opened: Opened[] = [];
     await bench.world.withoutDescriptors(() => {
-      opened = [
-        bench.call((ports) => ports.openUpstream(UPSTREAM, backend.address)),
-        bench.tryListen(FRONT, LOCAL, false),
-      ];
+      opened = [bench.tryConnect(UPSTREAM, backend.address), bench.tryListen(FRONT, LOCAL, false)];
     });
     expect(opened).toEqual(['EMFILE', 'EMFILE']);
     expect(bench.world.socketCount()).toBe(0);

@@ -21,6 +21,15 @@ export type Errno = string;
 /** The outcome of an open: undefined when it worked. */
 export type Opened = Errno | undefined;
 
+/** What a listener's socket is given before it is bound. */
+export interface ListenerSocket {
+  /** Keeps IPv4 off a listener on `::`. */
+  readonly ipv6Only: boolean;
+  /** Asked of the kernel, bytes; it grants what it will. */
+  readonly receiveBuffer: number;
+  readonly sendBuffer: number;
+}
+
 /**
  * A datagram that a flush could not hand to the kernel. `blocked`: its socket had no room (EAGAIN); the bytes are lent again,
  * for the call, so that they can wait. `error`: the kernel refused it for good.
@@ -65,12 +74,11 @@ export interface Ports {
   readonly capabilities: DriverCapabilities;
   /** Monotonic. The pump reads it once a turn. */
   now(): Instant;
-  /** `ipv6Only` keeps IPv4 off a listener on `::`. */
-  openListener(listener: ListenerId, address: Address, ipv6Only: boolean): Opened;
+  openListener(listener: ListenerId, address: Address, socket: ListenerSocket): Opened;
   /** Closing what is not open does nothing, here and below: an open may have failed. */
   closeListener(listener: ListenerId): void;
-  /** Opens a socket connected to `backend`. A failure leaves nothing open. */
-  openUpstream(socket: SocketId, backend: Address): Opened;
+  /** Opens a socket connected to `backend`, bound to `source` if one is given. A failure leaves nothing open. */
+  openUpstream(socket: SocketId, backend: Address, source: Address | undefined): Opened;
   closeUpstream(socket: SocketId): void;
   /**
    * `header` and `payload` leave as one datagram. A send that meets a refusal left over from an earlier one (a stale

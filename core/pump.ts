@@ -10,14 +10,17 @@ import type { ListenerId, SocketId } from './brand.ts';
 import type { DataPlane } from './data-plane.ts';
 import type { GeneratedDirective, Report } from './directives.ts';
 import type { PlaneInput, PlaneOutput } from './plane-contract.ts';
-import type { Arrivals, Errno, Ports, SendFailed } from './ports.ts';
+import type { Arrivals, Errno, ListenerSocket, Ports, SendFailed } from './ports.ts';
 import type { Instant } from './time.ts';
 
-/** An upstream socket that did not open, and how many datagrams of its flow the same drain held for it. */
+type Open = Extract<PlaneOutput, { kind: 'OpenUpstream' }>;
+type SendToBackend = Extract<PlaneOutput, { kind: 'SendToBackend' }>;
+
+/** An upstream socket that did not open, and the datagrams of its flow that wait whether another try follows. */
 interface FailedOpen {
-  readonly socket: SocketId;
+  readonly open: Omit<Open, 'kind'>;
   readonly errno: Errno;
-  unsent: number;
+  readonly unsent: SendToBackend[];
 }
 
 export class Pump implements Arrivals {
@@ -29,6 +32,8 @@ export class Pump implements Arrivals {
   /** Answers of ports that were called inside a drain: the inputs that follow it. */
   private readonly answers: PlaneInput[] = [];
   private readonly failedOpens: FailedOpen[] = [];
+  /** The one that is being answered. */
+  private answered: FailedOpen | undefined;
   private readonly closing: PlaneOutput[] = [];
   private readonly reports: Report[] = [];
   private armed: Instant | undefined;
@@ -116,14 +121,20 @@ export class Pump implements Arrivals {
     this.performAll();
     while (this.answers.length + this.failedOpens.length > 0) {
       const answers = this.answers.splice(0);
-      for (const { socket, errno, unsent } of this.failedOpens.splice(0)) {
-        answers.push({ kind: 'OpenFailed', socket, errno, unsent });
-      }
-      for (const answer of answers) {
-        this.plane.handleInput(answer, this.now());
-        this.performAll();
+      for (const answer of answers) this.answer(answer);
+      for (const failed of this.failedOpens.splice(0)) {
+        const { open, errno, unsent } = failed;
+        const { socket, backend, source } = open;
+        this.answered = failed;
+        this.answer({ kind: 'OpenFailed', socket, backend, source, errno, unsent: unsent.length });
+        this.answered = undefined;
       }
     }
+  }
+
+  private answer(input: PlaneInput): void {
+    this.plane.handleInput(input, this.now());
+    this.performAll();
   }
 
   private performAll(): void {
@@ -136,17 +147,19 @@ export class Pump implements Arrivals {
   private perform(output: PlaneOutput): void {
     switch (output.kind) {
       case 'SendToBackend':
-        return this.sendToBackend(output.socket, output.header, output.payload);
+        return this.sendToBackend(output);
       case 'SendToClient':
         return this.ports.sendToClient(output.listener, output.dst, output.from, output.payload);
       case 'OpenUpstream':
-        return this.openUpstream(output.socket, output.backend);
+        return this.openUpstream(output);
+      case 'RefuseUpstream':
+        return this.openFailed(output, output.errno);
       case 'CloseUpstream':
       case 'CloseListener':
         this.closing.push(output);
         return undefined;
       case 'OpenListener':
-        return this.openListener(output.listener, output.address, output.ipv6Only);
+        return this.openListener(output.listener, output.address, output.socket);
       case 'WatchUpstream':
         return this.ports.watchUpstream(output.socket);
       case 'WatchListener':
@@ -159,23 +172,35 @@ export class Pump implements Arrivals {
     }
   }
 
-  private sendToBackend(
-    socket: SocketId,
-    header: Uint8Array | undefined,
-    payload: Uint8Array,
-  ): void {
-    const failed = this.failedOpens.find((one) => one.socket === socket);
+  private sendToBackend(output: SendToBackend): void {
+    const { socket, header, payload } = output;
+    const failed = this.failedOpens.length === 0 ? undefined : this.failedOpenOf(socket);
     if (failed === undefined) this.ports.sendToBackend(socket, header, payload);
-    else failed.unsent += 1;
+    else failed.unsent.push(output);
   }
 
-  private openUpstream(socket: SocketId, backend: Address): void {
-    const errno = this.ports.openUpstream(socket, backend);
-    if (errno !== undefined) this.failedOpens.push({ socket, errno, unsent: 0 });
+  private failedOpenOf(socket: SocketId): FailedOpen | undefined {
+    return this.failedOpens.find(({ open }) => open.socket === socket);
   }
 
-  private openListener(listener: ListenerId, address: Address, ipv6Only: boolean): void {
-    const errno = this.ports.openListener(listener, address, ipv6Only);
+  private openUpstream(open: Open): void {
+    const { socket, backend, source } = open;
+    const errno = this.ports.openUpstream(socket, backend, source);
+    if (errno !== undefined) return this.openFailed(open, errno);
+    for (const send of this.unsentOf(socket)) this.sendToBackend(send);
+  }
+
+  private openFailed(open: FailedOpen['open'], errno: Errno): void {
+    this.failedOpens.push({ open, errno, unsent: this.unsentOf(open.socket) });
+  }
+
+  /** What waits for a socket whose first open failed. */
+  private unsentOf(socket: SocketId): SendToBackend[] {
+    return this.answered?.open.socket === socket ? this.answered.unsent : [];
+  }
+
+  private openListener(listener: ListenerId, address: Address, socket: ListenerSocket): void {
+    const errno = this.ports.openListener(listener, address, socket);
     this.answers.push({ kind: 'ListenerAnswer', listener, errno });
   }
 

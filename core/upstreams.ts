@@ -13,6 +13,8 @@ import type { OutputQueue } from './output-queue.ts';
 import type { PlaneOutput } from './plane-contract.ts';
 import type { Listener } from './plane-listener.ts';
 import { Registry } from './registry.ts';
+import type { Instant } from './time.ts';
+import type { OpenFailed, OpenVerdict, UpstreamSources } from './upstream-sources.ts';
 import { UpstreamTable } from './upstream-table.ts';
 
 /** Who must hear of sockets that open and close. */
@@ -22,6 +24,7 @@ export interface UpstreamsOptions {
   readonly egress: Egress;
   readonly evidence: Evidence;
   readonly losses: Losses;
+  readonly sources: UpstreamSources;
 }
 
 /** In place of a socket: serial numbers, and so ids, begin above it. */
@@ -33,16 +36,18 @@ export class Upstreams {
   private readonly egress: Egress;
   private readonly evidence: Evidence;
   private readonly losses: Losses;
+  private readonly sources: UpstreamSources;
   private readonly table = new UpstreamTable(0);
   private readonly backends = new Registry<Backend>();
   private serial = 0;
 
-  constructor({ outputs, clusters, egress, evidence, losses }: UpstreamsOptions) {
+  constructor({ outputs, clusters, egress, evidence, losses, sources }: UpstreamsOptions) {
     this.outputs = outputs;
     this.clusters = clusters;
     this.egress = egress;
     this.evidence = evidence;
     this.losses = losses;
+    this.sources = sources;
   }
 
   /** Open sockets: one for each live flow. */
@@ -72,15 +77,20 @@ export class Upstreams {
   }
 
   /** A socket for a flow. One that was open for it closes, after the flush like any other: the flow is rebound. */
-  open(listener: Listener, cluster: Cluster, flow: FlowId, backend: Backend): void {
+  open(listener: Listener, flow: FlowId, backend: Backend, now: Instant): void {
     if (listener.sockets[flow] !== NONE) this.close(listener, flow);
+    const cluster = this.clusterOf(listener);
     this.serial += 1;
     const socket = socketId(this.serial, listener.id);
     listener.sockets[flow] = socket;
     this.table.add(socket, flow, cluster.number, this.backends.acquire(backend));
     cluster.backends.flowOpened(backend);
     this.clusters.flowOpened(cluster);
-    this.outputs.push({ kind: 'OpenUpstream', socket, backend: backend.address });
+    this.sources.open(cluster.settings, socket, backend.address, now);
+  }
+
+  openFailed(listener: Listener, failed: OpenFailed, now: Instant): OpenVerdict {
+    return this.sources.failed(this.clusterOf(listener).settings, failed, now);
   }
 
   close(listener: Listener, flow: FlowId): void {
@@ -95,6 +105,10 @@ export class Upstreams {
     listener.sockets[flow] = NONE;
     this.egress.upstreamClosed(listener, socket);
     this.outputs.push({ kind: 'CloseUpstream', socket });
+  }
+
+  private clusterOf(listener: Listener): Cluster {
+    return present(this.clusters.of(listener.config), 'a flow was admitted to a cluster');
   }
 
   /** No flow is left there. */

@@ -9,6 +9,7 @@ import {
   ControlPump,
   DataPlane,
   formatAddress,
+  formatIp,
   parseIp,
   PLACEMENT_SEED,
   Pump,
@@ -37,8 +38,9 @@ export interface Stopped {
 
 type ListenerClosed = Extract<Report, { kind: 'ListenerClosed' }>;
 export type ListenerFailed = Extract<Report, { kind: 'ListenerFailed' }>;
+type UpstreamFailed = Extract<Report, { kind: 'UpstreamFailed' }>;
 
-/** A running proxy. Opens its listeners at once; `failures` says which did not open. */
+/** A running proxy. Opens its listeners at once; `failures` says which did not open and are not tried again. */
 export class Proxy {
   /** Settles when everything is closed after `drain` or `stop`. */
   readonly stopped: Promise<Stopped>;
@@ -152,14 +154,15 @@ export class Proxy {
         this.log.info({ listener: formatAddress(report.address) }, 'listening');
         break;
       case 'ListenerFailed':
-        if (this.failing === undefined) this.logListenerFailed(report);
+        if (this.failing === undefined || report.retry !== undefined)
+          this.logListenerFailed(report);
         else this.failing.push(report);
         break;
       case 'ListenerClosed':
         this.logListenerClosed(report);
         break;
       case 'UpstreamFailed':
-        this.logUpstreamFailure(report.errno);
+        this.logUpstreamFailure(report);
         break;
       // For the control plane alone.
       case 'BackendRefused':
@@ -179,17 +182,23 @@ export class Proxy {
   }
 
   /** One that is tried again, or was activated by a command. */
-  private logListenerFailed({ address, errno }: ListenerFailed): void {
+  private logListenerFailed({ address, errno, retry }: ListenerFailed): void {
     const listener = formatAddress(address);
     const suppressed = this.limiter.admit(`${errno} ${listener}`);
     if (suppressed === undefined) return;
-    this.log.error({ listener, errno, suppressed }, `cannot listen${advice(errno)}`);
+    const hope = retry === undefined ? advice(errno) : '; will try again until it works';
+    this.log.error({ listener, errno, suppressed }, `cannot listen${hope}`);
   }
 
-  private logUpstreamFailure(errno: string): void {
+  private logUpstreamFailure({ errno, source }: UpstreamFailed): void {
     const suppressed = this.limiter.admit(errno);
     if (suppressed === undefined) return;
-    this.log.warn({ errno, suppressed }, 'an upstream socket could not be opened; flow refused');
+    const from = source === undefined ? {} : { source: formatIp(source) };
+    const what =
+      errno === 'EADDRNOTAVAIL' && source !== undefined
+        ? 'an upstream source is no address of this machine'
+        : 'an upstream socket could not be opened; flow refused';
+    this.log.warn({ errno, ...from, suppressed }, what);
   }
 }
 

@@ -5,6 +5,7 @@
 import { afterEach, beforeEach, expect, vi, type TestContext } from 'vitest';
 import { ipv4, ipv6, type Address } from '../core/address.ts';
 import { present } from '../core/assert.ts';
+import { LIMITS } from '../core/config.ts';
 import { listenerId, socketId, type ListenerId, type SocketId } from '../core/brand.ts';
 import type { Arrivals, Errno, Opened, Ports, SendFailed } from '../core/ports.ts';
 import type { Duration } from '../core/time.ts';
@@ -142,7 +143,9 @@ export class DriverBench implements Arrivals {
   }
 
   tryListen(listener: ListenerId, at: Address, ipv6Only: boolean): Opened {
-    return this.call((ports) => ports.openListener(listener, at, ipv6Only));
+    const { socketBuffer: size } = LIMITS;
+    const socket = { ipv6Only, receiveBuffer: size, sendBuffer: size };
+    return this.call((ports) => ports.openListener(listener, at, socket));
   }
 
   /** Opens a listener; where it is reached. */
@@ -151,8 +154,12 @@ export class DriverBench implements Arrivals {
     return { ...at, port: present(this.world.portOf(listener), 'an open listener has a port') };
   }
 
-  connect(socket: SocketId, backend: Address): void {
-    expect(this.call((ports) => ports.openUpstream(socket, backend))).toBeUndefined();
+  tryConnect(socket: SocketId, backend: Address, source?: Address): Opened {
+    return this.call((ports) => ports.openUpstream(socket, backend, source));
+  }
+
+  connect(socket: SocketId, backend: Address, source?: Address): void {
+    expect(this.tryConnect(socket, backend, source)).toBeUndefined();
   }
 
   /** A client, the listener FRONT that it can ask, the socket UPSTREAM and the backend behind it. */

@@ -3,11 +3,12 @@
  * invariants of each flow machine, conservation of datagrams, and one open socket for each live flow.
  */
 import { expect } from 'vitest';
-import { formatAddress, parseAddress, type Address } from '../core/address.ts';
+import { formatAddress, formatIp, parseAddress, type Address } from '../core/address.ts';
 import { present } from '../core/assert.ts';
 import { listenerId, listenerOf, serialOf, type ListenerId, type SocketId } from '../core/brand.ts';
 import {
   CLUSTER_DEFAULTS,
+  LIMITS,
   type ClusterSettings,
   type Config,
   type ListenerConfig,
@@ -21,6 +22,7 @@ import type { PlaneOptions } from '../core/plane-contract.ts';
 import type {
   DriverCapabilities,
   Errno,
+  ListenerSocket,
   Opened,
   Ports,
   SendBlocked,
@@ -50,6 +52,8 @@ export class RecordingPorts implements Ports {
   /** Every upstream socket that was ever opened. */
   readonly opened: SocketId[] = [];
   readonly open: Set<SocketId> = new Set();
+  /** Those that were closed. */
+  private readonly gone = new Set<SocketId>();
   readonly listening: Set<ListenerId> = new Set();
   /** Who waits to be told of room. */
   readonly watched: Set<SocketId | ListenerId> = new Set();
@@ -62,8 +66,13 @@ export class RecordingPorts implements Ports {
     return this.clock;
   }
 
-  openListener(listener: ListenerId, address: Address, ipv6Only: boolean): Opened {
-    const how = ipv6Only ? ' v6only' : '';
+  openListener(
+    listener: ListenerId,
+    address: Address,
+    { ipv6Only, receiveBuffer, sendBuffer }: ListenerSocket,
+  ): Opened {
+    const isPlain = receiveBuffer === LIMITS.socketBuffer && sendBuffer === LIMITS.socketBuffer;
+    const how = `${ipv6Only ? ' v6only' : ''}${isPlain ? '' : ` ${receiveBuffer}/${sendBuffer}`}`;
     this.note(`listen ${listener} ${formatAddress(address)}${how}`, this.listenerResult);
     if (this.listenerResult === undefined) this.listening.add(listener);
     return this.listenerResult;
@@ -75,11 +84,13 @@ export class RecordingPorts implements Ports {
     this.watched.delete(listener);
   }
 
-  openUpstream(socket: SocketId, backend: Address): Opened {
+  openUpstream(socket: SocketId, backend: Address, source: Address | undefined): Opened {
     const result = this.openResults.shift();
-    this.note(`open ${nameOf(socket)} ${formatAddress(backend)}`, result);
-    expect(this.opened, 'a socket id is never used twice').not.toContain(socket);
-    this.opened.push(socket);
+    const from = source === undefined ? '' : ` from ${formatIp(source)}`;
+    this.note(`open ${nameOf(socket)} ${formatAddress(backend)}${from}`, result);
+    expect(this.open, 'an open socket is not opened again').not.toContain(socket);
+    expect(this.gone, 'a socket id is never used twice').not.toContain(socket);
+    if (this.opened.at(-1) !== socket) this.opened.push(socket);
     if (result === undefined) this.open.add(socket);
     return result;
   }
@@ -87,6 +98,7 @@ export class RecordingPorts implements Ports {
   closeUpstream(socket: SocketId): void {
     this.note(`close ${nameOf(socket)}`);
     this.open.delete(socket);
+    this.gone.add(socket);
     this.watched.delete(socket);
   }
 

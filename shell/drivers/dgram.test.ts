@@ -28,7 +28,7 @@ test('an open that fails for want of a descriptor leaves no handle behind in the
   await withoutDescriptors(() => {
     for (let serial = 1; serial <= 20; serial += 1) {
       const socket = socketId(serial, listenerId(0));
-      expect(driver.openUpstream(socket, ipv4(LOOPBACK, 9))).toBe('EMFILE');
+      expect(driver.openUpstream(socket, ipv4(LOOPBACK, 9), undefined)).toBe('EMFILE');
     }
     expect(live.size).toBe(20);
   });

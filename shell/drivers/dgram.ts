@@ -16,6 +16,7 @@ import {
   type Errno,
   type Instant,
   type ListenerId,
+  type ListenerSocket,
   type Opened,
   type Ports,
   type SendFailed,
@@ -23,9 +24,6 @@ import {
 } from '../../core/index.ts';
 import { AddressTexts, fromRemote, ipText } from './address-text.ts';
 import { OneTimer } from './timer.ts';
-
-/** Asked of the kernel for listeners; it grants at most net.core.rmem_max. */
-const LISTENER_BUFFER_BYTES = 4 * 1_024 * 1_024;
 
 type Sent = (error: Error | null) => void;
 
@@ -104,13 +102,13 @@ export class DgramDriver implements Ports {
     return instant(Math.floor(performance.now() * 1_000));
   }
 
-  openListener(listener: ListenerId, address: Address, ipv6Only: boolean): Opened {
+  openListener(listener: ListenerId, address: Address, wanted: ListenerSocket): Opened {
     const socket = createSocket({
       type: address.family === 4 ? 'udp4' : 'udp6',
-      ipv6Only,
+      ipv6Only: wanted.ipv6Only,
       lookup: answerAtOnce,
-      recvBufferSize: LISTENER_BUFFER_BYTES,
-      sendBufferSize: LISTENER_BUFFER_BYTES,
+      recvBufferSize: wanted.receiveBuffer,
+      sendBufferSize: wanted.sendBuffer,
     });
     const failed = openNow(socket, () => {
       socket.bind({ port: address.port, address: ipText(address), exclusive: true });
@@ -140,8 +138,8 @@ export class DgramDriver implements Ports {
     this.listeners.delete(listener);
   }
 
-  openUpstream(id: SocketId, backend: Address): Opened {
-    const socket = openConnected(backend);
+  openUpstream(id: SocketId, backend: Address, source: Address | undefined): Opened {
+    const socket = openConnected(backend, source);
     if (typeof socket === 'string') return socket;
     this.upstreams.set(id, {
       socket,
@@ -287,15 +285,16 @@ export class DgramDriver implements Ports {
   }
 }
 
-/** A socket connected to `peer` when the call returns, or why there is none. */
-export function openConnected(peer: Address): Socket | Errno {
+/** A socket connected to `peer` when the call returns, from `source` if one is given, or why there is none. */
+export function openConnected(peer: Address, source?: Address): Socket | Errno {
   const socket = createSocket({
     type: peer.family === 4 ? 'udp4' : 'udp6',
     lookup: answerAtOnce,
   });
   const failed = openNow(socket, () => {
-    // Bound in a step of its own: when the bind inside `connect` fails, node queues the close behind it for ever.
-    socket.bind({ port: 0, exclusive: true });
+    // Bound in a step of its own: when the bind inside `connect` fails, node queues the close behind it for ever. It costs no
+    // ports: `connect` would bind too, and so a port serves one backend only, either way.
+    socket.bind({ port: 0, exclusive: true, ...(source && { address: ipText(source) }) });
     socket.address();
     socket.connect(peer.port, ipText(peer));
     socket.remoteAddress();

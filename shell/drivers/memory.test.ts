@@ -14,6 +14,7 @@ import {
   type ListenerCounters,
   type SendFailed,
 } from '../../core/index.ts';
+import { OPEN_BACK_OFF } from '../../core/upstream-sources.ts';
 import { driverLaws } from '../../core/ports.laws.ts';
 import { bytes, DriverBench, FRONT, LOCAL, UPSTREAM, type World } from '../../test/driver-bench.ts';
 import { addressOf, clusterSettings, configOf, listenerConfig } from '../../test/plane-bench.ts';
@@ -54,7 +55,7 @@ describe('a driver that batches', () => {
     test(`fails the unbroken tail of each socket with ${jam}, once`, () => {
       const { driver, backend } = connected();
       const other = socketId(2, FRONT);
-      driver.openUpstream(other, backend.address);
+      driver.openUpstream(other, backend.address, undefined);
       driver.room = 2;
       driver.jam = jam;
       for (const n of [1, 2, 3, 4]) {
@@ -102,7 +103,7 @@ describe('a driver that batches', () => {
     const elsewhere = driver.peer(LOCAL);
     driver.sendToBackend(UPSTREAM, undefined, bytes(1));
     driver.closeUpstream(UPSTREAM);
-    driver.openUpstream(socketId(2, FRONT), elsewhere.address);
+    driver.openUpstream(socketId(2, FRONT), elsewhere.address, undefined);
     driver.flush(fail);
     expect([backend.mailbox.length, elsewhere.mailbox.length]).toEqual([0, 1]);
   });
@@ -188,6 +189,7 @@ describe('the pump over a driver that batches, poisons and reuses', () => {
     driver.deliver();
     expect(counters()).toMatchObject({ forwarded: 2, flowsShed: 1, droppedUnknownFlow: 1 });
     driver.descriptorsMax = 4;
+    driver.pass(OPEN_BACK_OFF.first);
     clients[2]?.send(front, bytes(2));
     driver.deliver();
     expect(counters()).toMatchObject({ forwarded: 3 });
@@ -247,7 +249,7 @@ function worldOf(driver: MemoryDriver, arrivals: Arrivals): World {
 function connected(batch = 32): { driver: MemoryDriver; backend: MemoryPeer } {
   const driver = new MemoryDriver({ batch });
   const backend = driver.peer(LOCAL);
-  expect(driver.openUpstream(UPSTREAM, backend.address)).toBeUndefined();
+  expect(driver.openUpstream(UPSTREAM, backend.address, undefined)).toBeUndefined();
   return { driver, backend };
 }
 

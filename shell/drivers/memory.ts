@@ -22,6 +22,7 @@ import {
   type Errno,
   type Instant,
   type ListenerId,
+  type ListenerSocket,
   type Opened,
   type Ports,
   type SendBlocked,
@@ -179,7 +180,7 @@ export class MemoryDriver implements Ports {
     return this.clock;
   }
 
-  openListener(id: ListenerId, wanted: Address, ipv6Only: boolean): Opened {
+  openListener(id: ListenerId, wanted: Address, { ipv6Only }: ListenerSocket): Opened {
     if (!isLoopback(wanted) && !isUnspecified(wanted)) return 'EADDRNOTAVAIL';
     const address = wanted.port === 0 ? { ...wanted, port: this.freePort() } : wanted;
     const wish: ListenerEndpoint = { kind: 'listener', id, address, ipv6Only };
@@ -192,9 +193,11 @@ export class MemoryDriver implements Ports {
     this.close(this.find('listener', listener));
   }
 
-  openUpstream(id: SocketId, backend: Address): Opened {
+  openUpstream(id: SocketId, backend: Address, source: Address | undefined): Opened {
     if (isUnanswerable(backend)) return 'EACCES';
-    const address = loopback(backend.family, this.freePort());
+    if (source !== undefined && !isLoopback(source)) return 'EADDRNOTAVAIL';
+    const port = this.freePort();
+    const address = source === undefined ? loopback(backend.family, port) : { ...source, port };
     return this.open({ kind: 'upstream', id, address, backend, refused: false });
   }
 
