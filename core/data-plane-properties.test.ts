@@ -155,7 +155,9 @@ const turns: fc.Arbitrary<Turn> = fc.record({
   opens: fc.array(fc.constantFrom(undefined, undefined, 'EMFILE', 'EADDRNOTAVAIL', 'EADDRINUSE'), {
     maxLength: 4,
   }),
-  fates: fc.array(fc.constantFrom(undefined, undefined, 'blocked', 'error'), { maxLength: 6 }),
+  fates: fc.array(fc.constantFrom(undefined, undefined, 'blocked', 'error', 'refused'), {
+    maxLength: 6,
+  }),
 });
 
 function startBench(first: Settings): PlaneBench {

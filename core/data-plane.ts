@@ -4,14 +4,7 @@
  */
 import type { Address } from './address.ts';
 import { assert, assertNever, present } from './assert.ts';
-import {
-  flowId,
-  listenerOf,
-  serialOf,
-  type FlowId,
-  type ListenerId,
-  type SocketId,
-} from './brand.ts';
+import { flowId, listenerOf, type FlowId, type ListenerId, type SocketId } from './brand.ts';
 import { Clusters } from './clusters.ts';
 import type { Output } from './contract.ts';
 import type { Directive, GeneratedDirective, Report } from './directives.ts';
@@ -96,7 +89,7 @@ export class DataPlane {
       case 'ListenerAnswer':
         return this.onListenerAnswer(input.listener, input.errno, now);
       case 'SendFailed':
-        return this.onSendFailed(input.failure);
+        return this.onSendFailed(input.failure, now);
       case 'UpstreamWritable':
       case 'ListenerWritable':
       case 'LateSendFailure':
@@ -134,22 +127,13 @@ export class DataPlane {
 
   pollTimeout(): Wake | undefined {
     if (this.builds.wake !== undefined) return this.builds.wake;
-    let wake: Wake | undefined;
-    if (this.stopping !== undefined && !this.stopped) {
-      wake = { at: this.stopping.deadline, reason: 'drain-deadline' };
+    const deadline = this.stopped ? undefined : this.stopping?.deadline;
+    let wake = earlier(undefined, deadline, 'drain-deadline');
+    for (const { manager, binding } of this.listeners.all) {
+      wake = earlier(wake, manager.pollTimeout(), 'flow-idle');
+      wake = earlier(wake, binding.retryAt, 'bind-retry');
     }
-    for (const listener of this.listeners.all) {
-      const at = listener.manager.pollTimeout();
-      if (at !== undefined && (wake === undefined || at < wake.at))
-        wake = { at, reason: 'flow-idle' };
-      const retryAt = listener.binding.retryAt;
-      if (retryAt !== undefined && (wake === undefined || retryAt < wake.at))
-        wake = { at: retryAt, reason: 'bind-retry' };
-    }
-    const { at } = this.losses.sweep;
-    return at === undefined || (wake !== undefined && wake.at < at)
-      ? wake
-      : { at, reason: 'sweep' };
+    return earlier(wake, this.losses.sweep.at, 'sweep');
   }
 
   /** Live flows of all listeners. */
@@ -214,10 +198,7 @@ export class DataPlane {
 
   private onRefused(socket: SocketId): void {
     const listener = this.ownerOf(socket);
-    if (listener === undefined) return;
-    listener.counters.upstreamRefused += 1;
-    if (this.upstreams.slotOf(socket) === undefined) return;
-    this.evidence.refused(this.upstreams.targetOf(socket), serialOf(socket));
+    if (listener !== undefined) this.upstreams.refused(listener, socket);
   }
 
   /** The next source is tried, or the flow aborted, unless it closed in the very drain that opened it (spec §6.7, T12). */
@@ -247,13 +228,14 @@ export class DataPlane {
     if (report !== undefined) this.report(report);
   }
 
-  private onSendFailed(failure: SendFailed): void {
+  private onSendFailed(failure: SendFailed, now: Instant): void {
     const toBackend = failure.direction === 'to-backend';
     const listener = toBackend ? this.ownerOf(failure.socket) : this.listeners.at(failure.listener);
     if (listener === undefined) return;
     const isOpen = toBackend
       ? this.upstreams.slotOf(failure.socket) !== undefined
       : !this.stopped && !this.listeners.isLeaving(listener);
+    if (toBackend) this.upstreams.sendFailed(listener, failure, now);
     this.egress.failed(listener, failure, isOpen);
   }
 
@@ -274,6 +256,7 @@ export class DataPlane {
 
   /** A drain is over once no flow is left and the last reply has gone. */
   private onFlushed(now: Instant): void {
+    if (this.egress.retry()) return;
     this.egress.flushed();
     if (this.addressesChanged) this.learnAddresses();
     this.evidence.flushed(now);
@@ -399,4 +382,12 @@ export class DataPlane {
   private ownerOf(socket: SocketId): Listener | undefined {
     return this.listeners.at(listenerOf(socket));
   }
+}
+
+function earlier(
+  wake: Wake | undefined,
+  at: Instant | undefined,
+  reason: Wake['reason'],
+): Wake | undefined {
+  return at === undefined || (wake !== undefined && wake.at <= at) ? wake : { at, reason };
 }

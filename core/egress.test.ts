@@ -274,7 +274,7 @@ test('however sockets block and recover: each keeps its order, sends nothing twi
   });
   const turn: fc.Arbitrary<Turn> = fc.record({
     events: fc.array(fc.oneof(datagram, datagram, writable), { maxLength: 8 }),
-    fates: fc.array(fc.constantFrom(undefined, 'blocked', 'error'), { maxLength: 8 }),
+    fates: fc.array(fc.constantFrom(undefined, 'blocked', 'error', 'refused'), { maxLength: 8 }),
   });
   fc.assert(
     fc.property(fc.array(turn, { maxLength: 30, size: 'max' }), (turns) => {

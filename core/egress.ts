@@ -5,10 +5,11 @@
 import type { Address } from './address.ts';
 import type { ListenerId, SocketId } from './brand.ts';
 import { EgressMemory, EgressQueues, FLOW_EGRESS, LISTENER_EGRESS } from './egress-queue.ts';
+import { policyOf } from './error-policy.ts';
 import type { ListenerCounters } from './metrics.ts';
 import type { OutputQueue } from './output-queue.ts';
 import type { PlaneOutput } from './plane-contract.ts';
-import type { SendBlocked, SendFailed } from './ports.ts';
+import type { SendBlocked, SendFailed, SendRefused } from './ports.ts';
 
 /** What a listener counts, and what it handed to the driver in this turn that has not failed so far. */
 export interface Tally {
@@ -21,6 +22,9 @@ export class Egress {
   private readonly outputs: OutputQueue<PlaneOutput>;
   private readonly flows: EgressQueues<SocketId>;
   private readonly listeners: EgressQueues<ListenerId>;
+  /** Of this turn's first flush: what goes out once more. */
+  private readonly refused: { readonly tally: Tally; readonly failure: SendRefused }[] = [];
+  private retrying = false;
 
   constructor(outputs: OutputQueue<PlaneOutput>) {
     const memory = new EgressMemory();
@@ -68,8 +72,27 @@ export class Egress {
   failed(tally: Tally, failure: SendFailed, isOpen: boolean): void {
     if (failure.direction === 'to-backend') tally.sentToBackends -= 1;
     else tally.sentToClients -= 1;
-    if (failure.cause === 'error') tally.counters.droppedSendError += 1;
-    else if (!isOpen || !this.takeBack(failure)) tally.counters.droppedWqFull += 1;
+    const { counters } = tally;
+    if (failure.cause === 'error') counters[policyOf(failure.errno).drop] += 1;
+    else if (failure.cause === 'blocked') {
+      if (!isOpen || !this.takeBack(failure)) counters.droppedWqFull += 1;
+    } else if (this.retrying) counters.droppedSendError += 1;
+    else this.refused.push({ tally, failure });
+  }
+
+  /**
+   * After a flush: sends once more what was refused in it, ahead of all that waits for the same socket. Whether there was
+   * any: then another flush is to follow. The socket of a flow that closed in this turn is open until that is over.
+   */
+  retry(): boolean {
+    this.retrying = this.refused.length > 0;
+    for (const { tally, failure } of this.refused) {
+      const { socket, header, payload } = failure;
+      tally.sentToBackends += 1;
+      this.outputs.push({ kind: 'SendToBackend', socket, header, payload });
+    }
+    this.refused.length = 0;
+    return this.retrying;
   }
 
   upstreamWritable(tally: Tally, socket: SocketId): void {
@@ -111,6 +134,8 @@ export class Egress {
     if (failure.direction === 'to-backend') {
       const { socket, header } = failure;
       const waits = this.flows.has(socket);
+      // Its place was ahead of those that wait by now, and nothing goes there any more.
+      if (waits && this.retrying) return false;
       if (this.flows.takeBack(socket, header, payload) !== undefined) return false;
       if (!waits) this.outputs.push({ kind: 'WatchUpstream', socket });
       return true;

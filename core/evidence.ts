@@ -11,6 +11,9 @@ import { milliseconds, until, type Duration, type Instant } from './time.ts';
 /** A fifth of the time after which backends are compared, so that an answer falls beside its request. */
 const TRAFFIC_REPORT_PERIOD: Duration = milliseconds(100);
 
+/** Between two reports that no way leads to a backend: one for each datagram would be thousands, and say the same. */
+const UNREACHABLE_REPORT_PERIOD: Duration = milliseconds(100);
+
 /** Where the flow of an open socket leads. */
 export interface Target {
   readonly cluster: Cluster;
@@ -31,6 +34,8 @@ export class Evidence {
   private readonly exchanged = new Map<Backend, Exchanged>();
   /** Backends that refused and were not heard since. */
   private readonly doubted = new Set<Backend>();
+  /** When each backend was last said to be out of reach. */
+  private readonly unreachableAt = new Map<Backend, Instant>();
   private reportedAt: Instant | undefined;
 
   constructor(report: (report: Report) => void) {
@@ -46,6 +51,14 @@ export class Evidence {
     const { cluster } = settings;
     this.doubted.add(backend);
     this.report({ kind: 'BackendRefused', cluster, address: backend.address, flow });
+  }
+
+  /** The network does not lead to a backend: as good as a refusal, and told a few times a second. */
+  unreachable(target: Target, flow: number, now: Instant): void {
+    const last = this.unreachableAt.get(target.backend);
+    if (last !== undefined && until(last, now) < UNREACHABLE_REPORT_PERIOD) return;
+    this.unreachableAt.set(target.backend, now);
+    this.refused(target, flow);
   }
 
   /** A client datagram goes to a backend. */
@@ -74,6 +87,7 @@ export class Evidence {
   /** Flows of `backend` are no more: nothing will be heard of it, or of the next at its address, on their account. */
   forget(backend: Backend): void {
     this.doubted.delete(backend);
+    this.unreachableAt.delete(backend);
   }
 
   private of({ settings }: Cluster, backend: Backend): Exchanged {

@@ -32,6 +32,7 @@ export interface ListenerCounters {
   droppedUnknownFlow: number;
   droppedWqFull: number;
   droppedSendError: number;
+  droppedTooBig: number;
   droppedClosed: number;
   droppedDenied: number;
   droppedNewFlowRate: number;
@@ -82,6 +83,11 @@ export const CATALOGUE: Readonly<Record<keyof ListenerCounters, MetricDescriptio
   droppedUnknownFlow: sozu('udp.datagrams.dropped.unknown_flow', 'datagrams', 'of no live flow'),
   droppedWqFull: sozu('udp.datagrams.dropped.wq_full', 'datagrams', 'no room to send'),
   droppedSendError: sozu('udp.datagrams.dropped.send_error', 'datagrams', 'the kernel refused'),
+  droppedTooBig: ours(
+    'udp.datagrams.dropped.too_big',
+    'datagrams',
+    'with header or payload above what the path takes',
+  ),
   droppedClosed: ours(
     'udp.datagrams.dropped.closed',
     'datagrams',
@@ -139,6 +145,7 @@ export function newCounters(): ListenerCounters {
     droppedUnknownFlow: 0,
     droppedWqFull: 0,
     droppedSendError: 0,
+    droppedTooBig: 0,
     droppedClosed: 0,
     droppedDenied: 0,
     droppedNewFlowRate: 0,
@@ -178,6 +185,7 @@ export function droppedDatagrams(counters: ListenerCounters): number {
     counters.droppedUnknownFlow +
     counters.droppedWqFull +
     counters.droppedSendError +
+    counters.droppedTooBig +
     counters.droppedClosed +
     counters.droppedDenied +
     counters.droppedNewFlowRate +

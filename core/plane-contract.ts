@@ -51,7 +51,7 @@ export type PlaneInput =
   | { readonly kind: 'UpstreamWritable'; readonly socket: SocketId }
   | { readonly kind: 'ListenerWritable'; readonly listener: ListenerId }
   | { readonly kind: 'LateSendFailure'; readonly listener: ListenerId }
-  /** The turn's flush is over and all its failures were told. */
+  /** A flush is over and all its failures were told. If that brings more to send, another follows in the same turn. */
   | { readonly kind: 'Flushed' }
   | { readonly kind: 'Directed'; readonly message: GeneratedDirective };
 

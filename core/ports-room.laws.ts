@@ -136,11 +136,12 @@ export function roomLaws(make: MakeWorld): void {
 }
 
 function lengthOf(failure: SendFailed): number | undefined {
-  return failure.cause === 'blocked' ? failure.payload.length : undefined;
+  return failure.cause === 'error' ? undefined : failure.payload.length;
 }
 
-function sendAgain(ports: Ports, failure: SendFailed): void {
-  if (failure.cause === 'error') return expect.unreachable('it was blocked');
+/** What was blocked or refused, as whoever got it back sends it. */
+export function sendAgain(ports: Ports, failure: SendFailed): void {
+  if (failure.cause === 'error') return expect.unreachable('it is lost');
   if (failure.direction === 'to-client') {
     return ports.sendToClient(failure.listener, failure.dst, failure.from, failure.payload);
   }

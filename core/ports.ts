@@ -31,8 +31,9 @@ export interface ListenerSocket {
 }
 
 /**
- * A datagram that a flush could not hand to the kernel. `blocked`: its socket had no room (EAGAIN); the bytes are lent again,
- * for the call, so that they can wait. `error`: the kernel refused it for good.
+ * A datagram that a flush could not hand to the kernel. `blocked`: its socket had no room (EAGAIN), or a send before it was
+ * refused; the bytes are lent again, for the call, so that they can wait. `refused`: it met the refusal of an earlier one
+ * (ECONNREFUSED) and was not sent; its bytes are lent until the turn is over. `error`: it is lost.
  */
 export type SendFailed =
   | {
@@ -52,6 +53,13 @@ export type SendFailed =
     }
   | {
       readonly direction: 'to-backend';
+      readonly cause: 'refused';
+      readonly socket: SocketId;
+      readonly header: Uint8Array | undefined;
+      readonly payload: Uint8Array;
+    }
+  | {
+      readonly direction: 'to-backend';
       readonly cause: 'error';
       readonly socket: SocketId;
       readonly errno: Errno;
@@ -66,9 +74,12 @@ export type SendFailed =
 /** A send that found no room. */
 export type SendBlocked = Extract<SendFailed, { cause: 'blocked' }>;
 
+/** A send that was refused in place of an earlier one. */
+export type SendRefused = Extract<SendFailed, { cause: 'refused' }>;
+
 /**
  * What the outside supplies. Calls are synchronous and return facts; failures that show later come back through
- * `Arrivals`. Payloads and headers are borrowed until the next `flush`.
+ * `Arrivals`. Payloads and headers are borrowed until the turn is over.
  */
 export interface Ports {
   readonly capabilities: DriverCapabilities;
@@ -80,10 +91,7 @@ export interface Ports {
   /** Opens a socket connected to `backend`, bound to `source` if one is given. A failure leaves nothing open. */
   openUpstream(socket: SocketId, backend: Address, source: Address | undefined): Opened;
   closeUpstream(socket: SocketId): void;
-  /**
-   * `header` and `payload` leave as one datagram. A send that meets a refusal left over from an earlier one (a stale
-   * ECONNREFUSED) is tried once more before it counts as failed: that datagram was never sent.
-   */
+  /** `header` and `payload` leave as one datagram. */
   sendToBackend(socket: SocketId, header: Uint8Array | undefined, payload: Uint8Array): void;
   sendToClient(
     listener: ListenerId,
@@ -95,8 +103,9 @@ export interface Ports {
   watchUpstream(socket: SocketId): void;
   watchListener(listener: ListenerId): void;
   /**
-   * Hands everything to the kernel, and reports what did not go. After a send that blocked, every later one of its socket
-   * blocks until the flush: per socket the blocked ones are an unbroken tail, reported in send order.
+   * Hands everything to the kernel, and reports what did not go. After a send that blocked, or that is known to be refused,
+   * every later one of its socket blocks until the flush: per socket the blocked ones are an unbroken tail, reported in send
+   * order. A turn ends with one flush, or with a second for what is sent again.
    */
   flush(report: (failure: SendFailed) => void): void;
   /** One timer for everything; undefined disarms it. May fire early: the core looks at the time itself. */
@@ -105,7 +114,7 @@ export interface Ports {
 
 /** What a driver pushes into the pump. A turn ends with `endTurn`; arrivals begin one by themselves. */
 export interface Arrivals {
-  /** `payload` is lent until this turn's flush; its length is the datagram's true length. `src` is never IPv4-mapped. */
+  /** `payload` is lent until `endTurn` returns; its length is the datagram's true length. `src` is never IPv4-mapped. */
   clientDatagram(
     listener: ListenerId,
     src: Address,

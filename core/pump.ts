@@ -1,8 +1,9 @@
 /**
  * Turns what a driver heard into inputs, and outputs into port calls. Production and simulator run this very file.
  *
- * A turn: for each arrival one input, drained at once; then one flush, whose failures are inputs too; then what the turn
- * closed is closed; then one `wakeAt`. Time is read once a turn. Payloads are borrowed until the flush.
+ * A turn: for each arrival one input, drained at once; then one flush, whose failures are inputs too, and a second if any of
+ * them is sent again; then what the turn closed is closed; then one `wakeAt`. Time is read once a turn. Payloads are borrowed
+ * until a turn is over.
  */
 import type { Address } from './address.ts';
 import { assertNever } from './assert.ts';
@@ -37,6 +38,8 @@ export class Pump implements Arrivals {
   private readonly closing: PlaneOutput[] = [];
   private readonly reports: Report[] = [];
   private armed: Instant | undefined;
+  /** Something went to a backend since the last flush. */
+  private unflushed = false;
 
   /** `onReport` is called when a turn is over, so whoever hears may direct at once. */
   constructor(plane: DataPlane, ports: Ports, onReport: (report: Report) => void) {
@@ -93,8 +96,8 @@ export class Pump implements Arrivals {
   }
 
   endTurn(): void {
-    this.ports.flush(this.onFailure);
-    this.feed({ kind: 'Flushed' });
+    this.flush();
+    if (this.unflushed) this.flush();
     for (const output of this.closing) this.close(output);
     this.closing.length = 0;
     const at = this.plane.pollTimeout()?.at;
@@ -104,6 +107,13 @@ export class Pump implements Arrivals {
     }
     this.turn = undefined;
     if (this.reports.length > 0) this.reports.splice(0).forEach(this.onReport);
+  }
+
+  /** What a first flush saw refused, the plane sends again. */
+  private flush(): void {
+    this.unflushed = false;
+    this.ports.flush(this.onFailure);
+    this.feed({ kind: 'Flushed' });
   }
 
   private now(): Instant {
@@ -175,8 +185,12 @@ export class Pump implements Arrivals {
   private sendToBackend(output: SendToBackend): void {
     const { socket, header, payload } = output;
     const failed = this.failedOpens.length === 0 ? undefined : this.failedOpenOf(socket);
-    if (failed === undefined) this.ports.sendToBackend(socket, header, payload);
-    else failed.unsent.push(output);
+    if (failed !== undefined) {
+      failed.unsent.push(output);
+      return;
+    }
+    this.unflushed = true;
+    this.ports.sendToBackend(socket, header, payload);
   }
 
   private failedOpenOf(socket: SocketId): FailedOpen | undefined {

@@ -3,19 +3,23 @@
  * every close of one passes here, so that loads, evidence and queues are told of it.
  */
 import { present } from './assert.ts';
-import { knownSocket, socketId, type FlowId, type SocketId } from './brand.ts';
+import { knownSocket, serialOf, socketId, type FlowId, type SocketId } from './brand.ts';
 import type { Cluster, Clusters } from './clusters.ts';
 import type { Backend } from './contract.ts';
 import type { Egress } from './egress.ts';
+import { policyOf } from './error-policy.ts';
 import type { Evidence, Target } from './evidence.ts';
 import type { Losses } from './losses.ts';
 import type { OutputQueue } from './output-queue.ts';
 import type { PlaneOutput } from './plane-contract.ts';
 import type { Listener } from './plane-listener.ts';
+import type { SendFailed } from './ports.ts';
 import { Registry } from './registry.ts';
 import type { Instant } from './time.ts';
 import type { OpenFailed, OpenVerdict, UpstreamSources } from './upstream-sources.ts';
 import { UpstreamTable } from './upstream-table.ts';
+
+type UpstreamSendFailed = Extract<SendFailed, { direction: 'to-backend' }>;
 
 /** Who must hear of sockets that open and close. */
 export interface UpstreamsOptions {
@@ -91,6 +95,22 @@ export class Upstreams {
 
   openFailed(listener: Listener, failed: OpenFailed, now: Instant): OpenVerdict {
     return this.sources.failed(this.clusterOf(listener).settings, failed, now);
+  }
+
+  /** A refusal was heard on a socket, which may have closed since. */
+  refused(listener: Listener, socket: SocketId): void {
+    listener.counters.upstreamRefused += 1;
+    if (this.slotOf(socket) === undefined) return;
+    this.evidence.refused(this.targetOf(socket), serialOf(socket));
+  }
+
+  /** What a send that failed says of its backend. */
+  sendFailed(listener: Listener, failure: UpstreamSendFailed, now: Instant): void {
+    const { socket } = failure;
+    if (failure.cause === 'refused') return this.refused(listener, socket);
+    if (failure.cause === 'blocked' || this.slotOf(socket) === undefined) return undefined;
+    if (policyOf(failure.errno).evidence !== 'unreachable') return undefined;
+    return this.evidence.unreachable(this.targetOf(socket), serialOf(socket), now);
   }
 
   close(listener: Listener, flow: FlowId): void {

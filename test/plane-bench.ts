@@ -43,9 +43,11 @@ export class RecordingPorts implements Ports {
   listenerResult: Opened;
   /**
    * What becomes of each send of a turn: undefined when it goes. Numbers count from 0, of all sends of the turn. A socket
-   * that blocked once blocks until the end of the turn.
+   * that blocked or was refused once blocks until the flush is over; what is sent again begins with 0.
    */
   fate: (number: number, sends: number) => SendFailed['cause'] | undefined = () => undefined;
+  /** What `error` says. */
+  errno: Errno = 'EPERM';
   /** Called inside the flush, before it reports. */
   onFlush: () => void = () => undefined;
   wake: Instant | undefined;
@@ -142,9 +144,10 @@ export class RecordingPorts implements Ports {
       const socket = one.direction === 'to-backend' ? one.socket : one.listener;
       const cause = full.has(socket) ? 'blocked' : failed[number];
       if (cause === undefined) this.delivered.push(whatArrived(one));
-      if (cause === 'blocked') full.add(socket);
+      if (cause === 'blocked' || cause === 'refused') full.add(socket);
       if (cause === 'blocked') report(one);
-      if (cause === 'error') report(refused(one));
+      if (cause === 'refused') report(refused(one));
+      if (cause === 'error') report(lost(one, this.errno));
     }
   }
 
@@ -346,8 +349,13 @@ function whatArrived(one: SendBlocked): string {
   return `${one.listener} ${formatAddress(one.dst)} ${text(one.payload)}`;
 }
 
+/** Only an upstream socket has a peer that can refuse. */
 function refused(one: SendBlocked): SendFailed {
-  const about = { cause: 'error', errno: 'EPERM' } as const;
+  return one.direction === 'to-backend' ? { ...one, cause: 'refused' } : lost(one, 'EPERM');
+}
+
+function lost(one: SendBlocked, errno: Errno): SendFailed {
+  const about = { cause: 'error', errno } as const;
   if (one.direction === 'to-backend') {
     return { direction: one.direction, ...about, socket: one.socket };
   }

@@ -34,7 +34,7 @@ interface Channel {
   outstanding: number;
   /** The turn of the latest send. */
   turn: number;
-  /** The latest turn in which a send blocked. What follows it in that turn blocks too, or it would overtake. */
+  /** The latest turn in which a send blocked or was refused. What follows it in that turn blocks, or it would overtake. */
   blockedTurn: number;
   /** Who wants to know of room, if anybody does. */
   watch: (() => void) | undefined;
@@ -46,15 +46,14 @@ interface ListenerChannel extends Channel {
 }
 
 /**
- * A datagram to a backend whose send is not confirmed, for the one retry of a stale refusal. Flights go round among all flows:
- * the few in use stay in the cache, where one for each flow would not.
+ * A datagram to a backend whose send is not confirmed, which is lent again if it was refused. Flights go round among all
+ * flows: the few in use stay in the cache, where one for each flow would not.
  */
 interface Flight {
   socket: SocketId;
   channel: Channel | undefined;
   header: Uint8Array | undefined;
   payload: Uint8Array | undefined;
-  retried: boolean;
   readonly sent: Sent;
 }
 
@@ -172,7 +171,6 @@ export class DgramDriver implements Ports {
       flight.channel = channel;
       flight.header = header;
       flight.payload = payload;
-      flight.retried = false;
       transmit(channel, flight);
     }
   }
@@ -254,20 +252,14 @@ export class DgramDriver implements Ports {
       channel: undefined,
       header: undefined,
       payload: undefined,
-      retried: false,
       sent: (error) => this.onUpstreamSent(flight, error),
     };
     return flight;
   }
 
   private onUpstreamSent(flight: Flight, error: Error | null): void {
-    const { socket, channel } = flight;
-    assert(channel !== undefined, 'a datagram in flight has a channel');
-    if (error !== null && errnoOf(error) === 'ECONNREFUSED' && !flight.retried) {
-      flight.retried = true;
-      this.heard().refused(socket);
-      if (this.upstreams.has(socket)) return transmit(channel, flight);
-    }
+    const { socket, channel, header, payload } = flight;
+    assert(channel !== undefined && payload !== undefined, 'a datagram in flight is known');
     channel.outstanding -= 1;
     flight.channel = undefined;
     flight.header = undefined;
@@ -276,11 +268,16 @@ export class DgramDriver implements Ports {
     whenWritable(channel);
     if (error === null) return;
     const errno = errnoOf(error);
+    const direction = 'to-backend';
     // A failure known before the flush is that flush's to report; a later one is an arrival of its own.
-    if (channel.turn === this.turn) {
-      this.failures.push({ direction: 'to-backend', cause: 'error', socket, errno });
-    } else {
+    if (channel.turn !== this.turn) {
+      if (errno === 'ECONNREFUSED') this.heard().refused(socket);
       this.heard().lateSendFailure(listenerOf(socket), errno);
+    } else if (errno === 'ECONNREFUSED') {
+      channel.blockedTurn = this.turn;
+      this.failures.push({ direction, cause: 'refused', socket, header, payload });
+    } else {
+      this.failures.push({ direction, cause: 'error', socket, errno });
     }
   }
 }

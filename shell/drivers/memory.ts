@@ -106,7 +106,8 @@ export class MemoryDriver implements Ports {
   private readonly failures: SendFailed[] = [];
   private readonly takenByDescriptor = new Map<number, number>();
   private readonly watched = new Set<Endpoint>();
-  private readonly refusals: SocketId[] = [];
+  /** Descriptors with a send that was refused since the last flush. */
+  private readonly refused = new Set<number>();
 
   constructor({ batch = 32 }: MemoryOptions = {}) {
     this.capabilities = { name: 'memory', batch, localAddress: true };
@@ -140,13 +141,10 @@ export class MemoryDriver implements Ports {
     return peer;
   }
 
-  /** One turn with whatever is waiting; false when that is nothing. */
+  /** One turn with whatever is waiting; false when that is nothing. Lent bytes are overwritten when it is over. */
   deliver(): boolean {
     const { arrivals } = this;
-    const refusals = this.refusals.splice(0);
-    for (const endpoint of this.descriptors) {
-      if (endpoint?.kind === 'upstream' && takeRefusal(endpoint)) refusals.push(endpoint.id);
-    }
+    const refusals = this.takeRefusals();
     const writable = this.takeWritable();
     const incoming = this.incoming.splice(0);
     const total = refusals.length + writable.length + incoming.length;
@@ -160,6 +158,7 @@ export class MemoryDriver implements Ports {
       if (this.descriptors.includes(one.endpoint)) this.lend(arrivals, one);
     }
     arrivals.endTurn();
+    for (const buffer of this.lent.splice(0)) buffer.fill(POISON);
     return true;
   }
 
@@ -196,8 +195,7 @@ export class MemoryDriver implements Ports {
   openUpstream(id: SocketId, backend: Address, source: Address | undefined): Opened {
     if (isUnanswerable(backend)) return 'EACCES';
     if (source !== undefined && !isLoopback(source)) return 'EADDRNOTAVAIL';
-    const port = this.freePort();
-    const address = source === undefined ? loopback(backend.family, port) : { ...source, port };
+    const address = { ...(source ?? loopback(backend.family, 0)), port: this.freePort() };
     return this.open({ kind: 'upstream', id, address, backend, refused: false });
   }
 
@@ -228,12 +226,11 @@ export class MemoryDriver implements Ports {
     this.watch(this.find('listener', listener));
   }
 
-  /** Lent bytes are overwritten after the reports, which lend them again. */
   flush(report: (failure: SendFailed) => void): void {
     this.transmit();
     this.takenByDescriptor.clear();
+    this.refused.clear();
     for (const failure of this.failures.splice(0)) report(failure);
-    for (const buffer of this.lent.splice(0)) buffer.fill(POISON);
   }
 
   wakeAt(at: Instant | undefined): void {
@@ -263,6 +260,13 @@ export class MemoryDriver implements Ports {
   private watch(descriptor: number | undefined): void {
     const endpoint = descriptor === undefined ? undefined : this.descriptors[descriptor];
     if (endpoint !== undefined) this.watched.add(endpoint);
+  }
+
+  /** Sockets that hear of a refusal before a send does. */
+  private takeRefusals(): SocketId[] {
+    return this.descriptors.flatMap((one) =>
+      one?.kind === 'upstream' && takeRefusal(one) ? one.id : [],
+    );
   }
 
   /** Whoever is watched and has room, and is not watched any more. */
@@ -296,10 +300,14 @@ export class MemoryDriver implements Ports {
     if (descriptor === undefined || endpoint === undefined) return 'EBADF';
     const bytes = bytesOf(datagram);
     if (bytes.length > DATAGRAM_BYTES_MAX) return 'EMSGSIZE';
+    if (this.refused.has(descriptor)) return 'EAGAIN';
     if (!this.takeRoom(descriptor)) return this.jam;
     if (endpoint.kind === 'upstream') {
-      // A stale refusal is told and the datagram sent all the same, as after the retry that a kernel makes necessary.
-      if (takeRefusal(endpoint)) this.refusals.push(endpoint.id);
+      // A stale refusal takes the place of a send, as it does in a kernel.
+      if (takeRefusal(endpoint)) {
+        this.refused.add(descriptor);
+        return 'ECONNREFUSED';
+      }
       endpoint.refused = !this.carry(endpoint.address, endpoint.backend, bytes);
     } else if (datagram.direction === 'to-client') {
       const to = unmap(datagram.dst);
@@ -351,6 +359,7 @@ function failureOf(datagram: SendBlocked, errno: Errno): SendFailed {
     const { direction, listener } = datagram;
     return { direction, cause: 'error', listener, errno };
   }
+  if (errno === 'ECONNREFUSED') return { ...datagram, cause: 'refused' };
   const { direction, socket } = datagram;
   return { direction, cause: 'error', socket, errno };
 }
