@@ -20,6 +20,7 @@ import type { PlaneOutput } from './plane-contract.ts';
 import { newListener, type Listener } from './plane-listener.ts';
 import { createRandom } from './random.ts';
 import { instant } from './time.ts';
+import { UpstreamSources } from './upstream-sources.ts';
 import { Upstreams } from './upstreams.ts';
 
 const seeds = {
@@ -34,12 +35,13 @@ const second = socketId(2, listenerId(0));
 describe('a flow that is given a second socket', () => {
   test('closes its first one, which the pump performs after the flush, and is found by the second', () => {
     const { upstreams, listener, cluster, two, outputs } = opened();
-    upstreams.open(listener, cluster, flow, two);
+    upstreams.open(listener, flow, two, instant(0));
     expect(outputs.poll()).toEqual({ kind: 'CloseUpstream', socket: first });
     expect(outputs.poll()).toEqual({
       kind: 'OpenUpstream',
       socket: second,
       backend: two.address,
+      source: undefined,
     });
     expect(upstreams.count).toBe(1);
     expect(upstreams.socketOf(listener, flow)).toBe(second);
@@ -50,37 +52,37 @@ describe('a flow that is given a second socket', () => {
   test('is a load on its new backend, and none on the old one', () => {
     const { upstreams, listener, cluster, one, two } = opened();
     expect(cluster.backends.select(PLACEMENT_SEED, instant(0))).toBe(two);
-    upstreams.open(listener, cluster, flow, two);
+    upstreams.open(listener, flow, two, instant(0));
     expect(cluster.backends.select(PLACEMENT_SEED, instant(0))).toBe(one);
     upstreams.close(listener, flow);
-    upstreams.open(listener, cluster, flow, one);
+    upstreams.open(listener, flow, one, instant(0));
     expect(cluster.backends.select(PLACEMENT_SEED, instant(0))).toBe(two);
   });
 
   test('leaves no doubt about a backend that has no flow any more', () => {
-    const { upstreams, listener, cluster, two, evidence } = opened();
+    const { upstreams, listener, two, evidence } = opened();
     evidence.refused(upstreams.targetOf(first), 1);
-    upstreams.open(listener, cluster, flow, two);
+    upstreams.open(listener, flow, two, instant(0));
     expect(evidence.hasDoubts).toBe(false);
   });
 
   test('loses what waited for its first socket: counted as closed', () => {
-    const { upstreams, listener, cluster, two, egress } = opened();
+    const { upstreams, listener, two, egress } = opened();
     egress.toBackend(listener, first, undefined, Uint8Array.of(1));
     const blocked = { direction: 'to-backend', cause: 'blocked', socket: first } as const;
     egress.failed(listener, { ...blocked, header: undefined, payload: Uint8Array.of(1) }, true);
     expect(egress.waiting).toBe(1);
-    upstreams.open(listener, cluster, flow, two);
+    upstreams.open(listener, flow, two, instant(0));
     expect(egress.waiting).toBe(0);
     expect(listener.counters.droppedClosed).toBe(1);
   });
 });
 
 test('a slot that is used again has no socket to close', () => {
-  const { upstreams, listener, cluster, one, outputs } = opened();
+  const { upstreams, listener, one, outputs } = opened();
   upstreams.close(listener, flow);
   expect(outputs.poll()).toEqual({ kind: 'CloseUpstream', socket: first });
-  upstreams.open(listener, cluster, flow, one);
+  upstreams.open(listener, flow, one, instant(0));
   expect(outputs.poll()).toMatchObject({ kind: 'OpenUpstream', socket: second });
   expect(upstreams.count).toBe(1);
 });
@@ -138,9 +140,10 @@ function opened(): Bench {
   const about = { id: listenerId(0), config, generation: 1 };
   const listener = newListener(about, clusters.configFor(config), seeds);
   const losses = new Losses(() => undefined, undefined);
-  const upstreams = new Upstreams({ outputs, clusters, egress, evidence, losses });
+  const sources = new UpstreamSources(outputs);
+  const upstreams = new Upstreams({ outputs, clusters, egress, evidence, losses, sources });
   upstreams.grow(4);
-  upstreams.open(listener, cluster, flow, one);
+  upstreams.open(listener, flow, one, instant(0));
   expect(outputs.poll()).toMatchObject({ kind: 'OpenUpstream', socket: first });
   const two = lightest(cluster);
   return { upstreams, listener, cluster, one, two, outputs, egress, evidence };
