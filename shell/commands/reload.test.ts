@@ -69,6 +69,7 @@ test('what the proxy refuses, and what did not open, is told as an error', () =>
       listener: listenerId(0),
       address: addressOf('127.0.0.1:5300'),
       errno: 'EADDRINUSE',
+      retry: undefined,
     },
   ]);
   expect(lines.at(-1)).toMatchObject({ level: 50, listener: '127.0.0.1:5300' });
