@@ -17,6 +17,8 @@ export const SEEDS_GRAMMAR: Grammar = {
   buggifyPermille: 20,
   earlyTimerPermille: 30,
   sourceLimits: false,
+  accounting: false,
+  flowLimits: false,
   headers: false,
   sources: 32,
   policies: ['ROUND_ROBIN', 'RANDOM', 'LEAST_LOADED', 'POWER_OF_TWO', 'HRW', 'MAGLEV'],

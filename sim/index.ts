@@ -42,7 +42,7 @@ export type { Channel, Gate, Task } from './task.ts';
 export { ACTION_KINDS } from './core-harness/actions.ts';
 export type { Action, ActionKind, InitialState } from './core-harness/actions.ts';
 export type { Grammar } from './core-harness/grammar.ts';
-export type { Guise, Trace } from './core-harness/harness.ts';
+export type { Guise, Trace } from './core-harness/guise.ts';
 export { PLAIN_GUISE, runActions, runSeed } from './core-harness/run.ts';
 export type { RunOptions as HarnessOptions, RunResult } from './core-harness/run.ts';
 export type { ActionWatch, Scenario } from './core-harness/scenario.ts';

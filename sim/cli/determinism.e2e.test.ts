@@ -16,7 +16,7 @@ function ticket(planted: string): Planted {
 /** Every deadline that is armed moves, so that no two draws agree by luck. */
 function deadline(planted: string): Planted {
   return {
-    file: 'core/manager.js',
+    file: 'core/live-flows.js',
     search: "{ kind: 'ArmTimer', at: next }",
     replace: `{ kind: 'ArmTimer', at: next + Math.trunc(${planted}) }`,
   };

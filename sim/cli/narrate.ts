@@ -43,7 +43,8 @@ export class Narrator implements Trace {
       left -= 1;
       this.write(
         `    flow ${id}: ${address(flow.client)} to ${address(flow.backend.address)}, ` +
-          `${flow.requestsSeen} in, ${flow.responsesSeen} out, idle at ${seconds(flow.idleDeadline)}`,
+          `${flow.requestsSeen} in, ${flow.responsesSeen} out, ` +
+          `${flow.phase === 'Lingering' ? 'lingers until' : 'idle at'} ${seconds(flow.idleDeadline)}`,
       );
     }
   }
@@ -116,7 +117,9 @@ function address(value: Address): string {
 
 function fields(value: object): string {
   return Object.entries(value)
-    .map(([name, field]) => `${name} ${String(field)}`)
+    .map(([name, field]: [string, unknown]) =>
+      typeof field === 'object' && field !== null ? fields(field) : `${name} ${String(field)}`,
+    )
     .join(', ');
 }
 

@@ -2,6 +2,7 @@
  * What came out of some seeds of one scenario. Plain data that crosses threads, and joins: results of chunks into a leg's,
  * legs of shards into those of the whole sweep, in any order.
  */
+import type { CloseReason, DropReason } from '../../core/contract.ts';
 import {
   ACTION_KINDS,
   compareSeeds,
@@ -14,14 +15,27 @@ import {
 export type Counts = Readonly<Record<string, number>>;
 
 /** Reasons of drops and closes, in the order of the contract. */
-export const DROP_REASONS = ['Truncated', 'NoBackend', 'Invalid', 'Shed', 'UnknownFlow'] as const;
-export const CLOSE_REASONS = [
+export const DROP_REASONS: readonly DropReason[] = [
+  'Truncated',
+  'NoBackend',
+  'Invalid',
+  'Shed',
+  'UnknownFlow',
+  'Denied',
+  'NewFlowRate',
+  'DatagramRate',
+  'Amplification',
+  'PortExhausted',
+];
+export const CLOSE_REASONS: readonly CloseReason[] = [
   'Idle',
   'ResponsesReached',
   'RequestsReached',
   'Drain',
   'Aborted',
-] as const;
+  'BackendLost',
+  'Killed',
+];
 
 /** Failures that no property of the catalogue stands for. */
 export const SIMULATOR_THREW = 'the simulator itself does not throw';

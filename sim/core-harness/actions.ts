@@ -2,7 +2,8 @@
  * What can be done to a flow machine, as data. A replay is a list of these: it needs no seed and no chance. References that
  * may dangle (a remembered flow) are indexes modulo what there is, so that removing one action never invalidates another.
  */
-import type { LoadBalancing } from '../../core/config.ts';
+import type { LoadBalancing, OnBackendLoss } from '../../core/config.ts';
+import type { Refusal } from '../../core/contract.ts';
 
 /** In the place of a fill: the signature of a PROXY header, as far as it fits, then zeros. */
 export const HEADER_FILL = 256;
@@ -34,6 +35,22 @@ export interface DrawnCluster {
   /** 0 = unlimited; the seeds' table knows no others. */
   readonly perIp: number;
   readonly perSubnet: number;
+  /** Missing: the cluster asks for none of them. */
+  readonly terms?: DrawnTerms | undefined;
+}
+
+/** What a cluster may ask for beyond the seeds' table: accounting of requests and replies, limits on each flow. */
+export interface DrawnTerms {
+  readonly responsesPerRequest: boolean;
+  readonly requestsLinger: boolean;
+  readonly graceMs: number;
+  readonly forwardEmpty: boolean;
+  /** Datagrams each second and at once; a rate of 0 = unlimited. */
+  readonly rate: number;
+  readonly burst: number;
+  /** Reply bytes for each byte of the first datagram, and at least; a factor of 0 = unlimited. */
+  readonly creditFactor: number;
+  readonly creditFloor: number;
 }
 
 /** A flow by an id out of the blue, or by its place among the flows seen lately. */
@@ -67,11 +84,34 @@ export type Action =
       readonly next: DrawnCluster;
       readonly cap: number;
     }
-  | { readonly kind: 'CloseAll' };
+  | { readonly kind: 'CloseAll' }
+  /** Down, or out of the list; `fate` says what its flows meet while it is lost. */
+  | {
+      readonly kind: 'LoseBackend';
+      readonly backend: number;
+      readonly removed: boolean;
+      readonly fate: OnBackendLoss;
+    }
+  /** In the list and up again. */
+  | { readonly kind: 'RegainBackend'; readonly backend: number }
+  /** Every flow on a backend is closed as lost, as a data plane does eagerly. */
+  | { readonly kind: 'SweepBackend'; readonly backend: number }
+  /** By the serial that is `back` before the latest one. */
+  | { readonly kind: 'KillFlow'; readonly back: number }
+  /** Bit i of `hosts`: clients of host i are kept out. */
+  | { readonly kind: 'Deny'; readonly hosts: number }
+  /** New flows are refused for so long. */
+  | { readonly kind: 'Refuse'; readonly refusal: Refusal; readonly ms: number };
 
 export type ActionKind = Action['kind'];
 
-/** In the order of the seeds' table. */
+/** The kinds that the seeds' table does not know. */
+export type GuardActionKind =
+  'LoseBackend' | 'RegainBackend' | 'SweepBackend' | 'KillFlow' | 'Deny' | 'Refuse';
+
+export type GuardAction = Extract<Action, { readonly kind: GuardActionKind }>;
+
+/** In the order of the seeds' table; what it does not know comes after it. */
 export const ACTION_KINDS: readonly ActionKind[] = [
   'ClientDatagram',
   'BackendView',
@@ -84,7 +124,26 @@ export const ACTION_KINDS: readonly ActionKind[] = [
   'Drain',
   'CloseAll',
   'EarlyTimer',
+  'LoseBackend',
+  'RegainBackend',
+  'SweepBackend',
+  'KillFlow',
+  'Deny',
+  'Refuse',
 ];
+
+export const REFUSALS: readonly Refusal[] = [
+  'Loop',
+  'NewFlowRate',
+  'DatagramRate',
+  'NoDescriptor',
+  'PortExhausted',
+];
+
+/** They divide a million microseconds, so that every moment at which a datagram may come again is a whole one. */
+export const RATES: readonly number[] = [0, 1, 2, 4, 5, 8, 10];
+
+export const LOSSES: readonly OnBackendLoss[] = ['pin', 'rebind', 'close'];
 
 /** Where a run begins. */
 export interface InitialState {

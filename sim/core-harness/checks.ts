@@ -1,4 +1,4 @@
-/** The checks of a whole state between two calls: spec §11.4 and the invariants of §2.14. */
+/** The checks of a whole state between two calls: spec §11.4 the invariants of §2.14, and those of our own (verify.ts). */
 import type { UdpManager } from '../../core/manager.ts';
 import type { Verifier } from '../../core/verify.ts';
 import type { Observer, Property } from '../properties.ts';
@@ -12,6 +12,9 @@ const INVARIANTS: readonly (readonly [string, Property<'always'>])[] = [
   ['I7:', properties.EXHAUSTED],
   ['I8:', properties.HIGH_WATER],
   ['I13:', properties.RECOUNTED],
+  ['I14:', properties.LINGERING],
+  ['I15:', properties.NUMBERED],
+  ['I16:', properties.CREDITED],
 ];
 
 /** What the outside has counted of this machine. */

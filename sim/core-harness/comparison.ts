@@ -3,7 +3,7 @@ import { sameAddress } from '../../core/address.ts';
 import { assertNever, present } from '../../core/assert.ts';
 import type { Output } from '../../core/contract.ts';
 import { byteOf, type Payload } from './actions.ts';
-import type { Expected } from './model.ts';
+import type { Expected } from './model-expected.ts';
 import { naiveHeader } from './naive-placement.ts';
 import { BACKEND_ADDRESSES, SOURCES, sourceAt } from './pools.ts';
 

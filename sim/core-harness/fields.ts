@@ -29,6 +29,14 @@ export class Fields {
     return this.read(key, expected, (value) => integerWithin(value, least, most)) ?? least;
   }
 
+  /** One of these numbers, of which there is at least one. */
+  oneOf(key: string, numbers: readonly number[]): number {
+    const value = this.read(key, `one of ${numbers.join(', ')}`, (found) =>
+      numbers.find((number) => number === found),
+    );
+    return value ?? numbers[0] ?? 0;
+  }
+
   boolean(key: string): boolean {
     const value = this.read(key, 'true or false', (found) =>
       typeof found === 'boolean' ? found : undefined,
@@ -56,6 +64,11 @@ export class Fields {
     const value = this.left.get(key);
     this.left.delete(key);
     return new Fields(value, this.pathOf(key), this.problems);
+  }
+
+  /** Undefined where the field is missing, which is no problem. */
+  optionalObject(key: string): Fields | undefined {
+    return this.left.has(key) ? this.object(key) : undefined;
   }
 
   objects(key: string, most: number): Fields[] {

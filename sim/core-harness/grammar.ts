@@ -3,21 +3,25 @@
  * not know come from other streams than `workload` and `values`, so that they shift nothing in it.
  */
 import { assertNever } from '../../core/assert.ts';
-import type { LoadBalancing } from '../../core/config.ts';
+import type { LoadBalancing, OnBackendLoss } from '../../core/config.ts';
 import { buggifyPoint, type BuggifyPoint } from '../buggify.ts';
 import type { Streams } from '../random.ts';
 import type { Seed } from '../seed.ts';
 import {
   ACTION_KINDS,
   HEADER_FILL,
+  RATES,
+  REFUSALS,
   type Action,
   type ActionKind,
   type DrawnCluster,
+  type DrawnTerms,
+  type GuardActionKind,
   type InitialState,
   type Payload,
   type ViewChange,
 } from './actions.ts';
-import { CLUSTER_COUNT, FLOW_ID_BOUND } from './pools.ts';
+import { CLUSTER_COUNT, FLOW_ID_BOUND, HOST_COUNT } from './pools.ts';
 
 /** What a scenario may change; everything else is the seeds' table. */
 export interface Grammar {
@@ -29,6 +33,10 @@ export interface Grammar {
   readonly earlyTimerPermille: number;
   /** Draw per-source limits too. */
   readonly sourceLimits: boolean;
+  /** Clusters may count replies by request, linger, and forward empty datagrams. */
+  readonly accounting: boolean;
+  /** Clusters may limit the rate of a flow, and what a client is sent before it spoke twice. */
+  readonly flowLimits: boolean;
   /** One payload in eight begins like a PROXY header. */
   readonly headers: boolean;
   /** How many of the pool's clients there are: 32, or 64 with those on IPv6. */
@@ -127,8 +135,44 @@ export class ActionSource {
       case 'CloseAll':
         return { kind };
       default:
+        return this.guardAction(kind);
+    }
+  }
+
+  private guardAction(kind: GuardActionKind): Action {
+    const { net } = this.streams;
+    switch (kind) {
+      case 'LoseBackend':
+        return {
+          kind,
+          backend: net.choose('lost', 4),
+          removed: net.chance('removed', 1, 2),
+          fate: net.pick('fate', FATES),
+        };
+      case 'RegainBackend':
+        return { kind, backend: net.choose('regained', 4) };
+      case 'SweepBackend':
+        return { kind, backend: net.choose('swept', 4) };
+      case 'KillFlow':
+        return { kind, back: net.choose('back', 16) };
+      case 'Deny':
+        return { kind, hosts: this.deniedHosts() };
+      case 'Refuse':
+        return {
+          kind,
+          refusal: net.pick('refusal', REFUSALS),
+          ms: net.between('refuse ms', 1, 500),
+        };
+      default:
         return assertNever(kind);
     }
+  }
+
+  /** Nobody in half the cases, else a quarter of all. */
+  private deniedHosts(): number {
+    const { net } = this.streams;
+    if (net.chance('lift', 1, 2)) return 0;
+    return net.choose('denied', 2 ** HOST_COUNT) & net.choose('denied', 2 ** HOST_COUNT);
   }
 
   private clockStep(): number {
@@ -212,7 +256,7 @@ export class ActionSource {
   private cluster(mayBeEmpty: boolean): DrawnCluster {
     const { values } = this.streams;
     const empty = mayBeEmpty && values.chance('no cluster', 1, 10);
-    return {
+    const drawn: DrawnCluster = {
       cluster: empty ? -1 : values.choose('cluster', CLUSTER_COUNT),
       affinityWithPort: values.chance('with port', 1, 2),
       responses: values.chance('responses', 60, 100) ? 0 : values.between('responses', 1, 3),
@@ -223,6 +267,24 @@ export class ActionSource {
       everyDatagram: values.chance('every datagram', 1, 2),
       perIp: this.limit('per ip', 4),
       perSubnet: this.limit('per subnet', 12),
+    };
+    const { accounting, flowLimits } = this.grammar;
+    return accounting || flowLimits ? { ...drawn, terms: this.terms() } : drawn;
+  }
+
+  private terms(): DrawnTerms {
+    const { net } = this.streams;
+    const { accounting, flowLimits } = this.grammar;
+    const maybe = (site: string, wanted: boolean): boolean => wanted && net.chance(site, 1, 2);
+    return {
+      responsesPerRequest: maybe('per request', accounting),
+      requestsLinger: maybe('linger', accounting),
+      graceMs: maybe('grace', accounting) ? net.between('grace', 1, 1_500) : 0,
+      forwardEmpty: maybe('forward empty', accounting),
+      rate: flowLimits ? net.pick('rate', RATES) : 0,
+      burst: net.between('burst', 1, 3),
+      creditFactor: maybe('credit', flowLimits) ? net.between('factor', 1, 3) : 0,
+      creditFloor: net.choose('floor', 600),
     };
   }
 
@@ -252,4 +314,6 @@ export class ActionSource {
 }
 
 const NOBODY: ViewChange = { kind: 'List', members: 0, backups: 0 };
+/** Staying is what happens anyway: half of all are rebound. */
+const FATES: readonly OnBackendLoss[] = ['pin', 'rebind', 'rebind', 'close'];
 const WEIGHTS: readonly number[] = [0, 1, 50, 100, 255];

@@ -2,11 +2,10 @@
  * Performs actions on a UdpManager and on its shadow model, and compares everything after every call: the whole output
  * sequence, the step invariants of spec §11.4, the whole state, and what each flow did since it was opened.
  */
-import type { Address } from '../../core/address.ts';
 import { assertNever } from '../../core/assert.ts';
 import { flowId } from '../../core/brand.ts';
-import type { ConfigEvent, Output } from '../../core/contract.ts';
-import type { TableSeed } from '../../core/keyed-hash.ts';
+import type { OnBackendLoss } from '../../core/config.ts';
+import type { CloseReason, ConfigEvent, Output } from '../../core/contract.ts';
 import { UdpManager } from '../../core/manager.ts';
 import { Verifier } from '../../core/verify.ts';
 import { after, instant, milliseconds, type Instant } from '../../core/time.ts';
@@ -17,38 +16,30 @@ import {
   INITIAL_MAX_RX,
   type Action,
   type DrawnCluster,
-  type FlowReference,
+  type GuardAction,
   type InitialState,
   type Payload,
 } from './actions.ts';
 import { checkState } from './checks.ts';
 import { matches } from './comparison.ts';
 import { digestOutput } from './digest-output.ts';
-import { FlowHistory } from './flow-history.ts';
+import { FlowHistory, type Arrival } from './flow-history.ts';
+import { FlowMemory } from './flow-memory.ts';
 import type { Surroundings } from './grammar.ts';
+import { checkGuards } from './guard-checks.ts';
+import type { Guise, Trace } from './guise.ts';
 import { LentBuffer } from './lent-buffer.ts';
-import { ShadowModel, type Expected } from './model.ts';
+import type { Expected } from './model-expected.ts';
+import { GuardModel } from './model-guards.ts';
+import { ShadowModel } from './model.ts';
 import { SelectionModel } from './model-selection.ts';
-import { placeIn, sourceAt, BACKEND_ADDRESSES } from './pools.ts';
+import { noteOutcomes } from './outcomes.ts';
+import { sourceAt } from './pools.ts';
 import * as properties from './properties.ts';
+import { checkSelection } from './selection-checks.ts';
+import { SerialLog } from './serial-log.ts';
 import { toClusterConfig } from './cluster-config.ts';
 import { SimulatedView } from './view.ts';
-
-/** Everything that must not matter: another guise of the same run has the same outputs. */
-export interface Guise {
-  /** What the receive buffer holds once it is no longer lent. */
-  readonly poison: number;
-  readonly tableSeed: TableSeed;
-  /** How the ids of clusters and backends are spelled. */
-  readonly prefix: string;
-}
-
-/** A stranger's view of each call, for verbose runs. */
-export interface Trace {
-  call(name: string, now: Instant, outputs: readonly Output[], manager: UdpManager): void;
-}
-
-const REMEMBERED = 256;
 
 export class CoreHarness {
   readonly view: SimulatedView;
@@ -59,13 +50,17 @@ export class CoreHarness {
   private readonly digest: Digest;
   private readonly trace: Trace | undefined;
   private readonly selection: SelectionModel;
+  private readonly guards = new GuardModel();
   private readonly buffer: LentBuffer;
   private readonly verifier = new Verifier();
   private outputs: Output[] = [];
-  private readonly remembered: number[] = [];
+  private readonly memory = new FlowMemory();
   private manager: UdpManager;
   private model: ShadowModel;
   private history: FlowHistory;
+  private serials: SerialLog;
+  /** Whether this run ever left the seeds' table: only then what it does not know is checked. */
+  private isGuarded = false;
   private maxRx = INITIAL_MAX_RX;
   private ended = false;
   /** What the call that ended the run had to say. */
@@ -89,6 +84,8 @@ export class CoreHarness {
     this.manager = this.newManager(initial.config, initial.cap);
     this.model = this.newModel(initial.config, initial.cap);
     this.history = new FlowHistory(initial.config, observer);
+    this.serials = new SerialLog(observer);
+    this.adopt(initial.config);
   }
 
   /** Whether a call threw: nothing can be said of such a machine any more. */
@@ -100,7 +97,7 @@ export class CoreHarness {
     return {
       flowCount: this.model.flowCount,
       maxRx: this.maxRx,
-      remembered: this.remembered.length,
+      remembered: this.memory.size,
     };
   }
 
@@ -109,7 +106,7 @@ export class CoreHarness {
       case 'ClientDatagram':
         return this.clientDatagram(action.source, action.payload);
       case 'BackendDatagram':
-        return this.backendDatagram(this.resolve(action.flow), action.payload);
+        return this.backendDatagram(this.memory.resolve(action.flow), action.payload);
       case 'BackendView':
         this.view.change(action.change);
         return this.selection.change(action.change);
@@ -124,7 +121,7 @@ export class CoreHarness {
         this.model.setMaxFlows(action.count);
         return this.configure({ kind: 'SetMaxFlows', count: action.count });
       case 'AbortFlow':
-        return this.abort(action.id);
+        return this.abort(action.id, 'Aborted');
       case 'SetMaxRx':
         this.maxRx = action.bytes;
         this.model.setMaxRx(action.bytes);
@@ -133,6 +130,33 @@ export class CoreHarness {
         return this.drainEpisode(action);
       case 'CloseAll':
         return this.closeAll();
+      default:
+        this.isGuarded = true;
+        return this.guard(action);
+    }
+  }
+
+  /** What the seeds' table does not know. */
+  private guard(action: GuardAction): void {
+    switch (action.kind) {
+      case 'LoseBackend':
+        this.setPolicy(action.backend, action.fate);
+        this.view.lose(action.backend, action.removed);
+        return this.selection.lose(action.backend, action.removed);
+      case 'RegainBackend':
+        this.setPolicy(action.backend, 'pin');
+        this.view.regain(action.backend);
+        return this.selection.regain(action.backend);
+      case 'SweepBackend':
+        return this.sweep(action.backend);
+      case 'KillFlow':
+        return this.kill(action.back);
+      case 'Deny':
+        this.view.guards.deny(action.hosts);
+        return this.guards.deny(action);
+      case 'Refuse':
+        this.view.guards.refuse(action.refusal, after(this.now, milliseconds(action.ms)));
+        return this.guards.refuse(action, this.now);
       default:
         return assertNever(action);
     }
@@ -149,31 +173,31 @@ export class CoreHarness {
   private clientDatagram(source: number, payload: Payload): void {
     const src = sourceAt(source);
     this.view.forget();
-    this.act('ClientDatagram', src, () =>
-      this.manager.handleInput(
-        { kind: 'ClientDatagram', src, payload: this.buffer.lend(payload), backends: this.view },
-        this.now,
-      ),
-    );
-    const withPort = this.model.withPort;
+    const lent = this.buffer.lend(payload);
+    const input = { kind: 'ClientDatagram', src, payload: lent, backends: this.view } as const;
+    const arrival = { client: src, bytes: payload.length, now: this.now };
+    this.act('ClientDatagram', () => this.manager.handleInput(input, this.now), arrival);
     const expected = this.model.clientDatagram(source, payload, this.now);
-    this.checkSelection(source, withPort);
+    const { outputs, model, selection, view, observer } = this;
+    checkSelection(source, outputs, { model, selection, view }, observer);
+    if (this.isGuarded) {
+      const served = { source, bytes: payload.length, now: this.now, outputs };
+      checkGuards(served, this.history, view, observer);
+    }
     this.compare(expected, payload);
   }
 
   private backendDatagram(id: number, payload: Payload): void {
-    this.act('BackendDatagram', undefined, () =>
-      this.manager.handleInput(
-        { kind: 'BackendDatagram', flow: flowId(id), payload: this.buffer.lend(payload) },
-        this.now,
-      ),
-    );
+    const lent = this.buffer.lend(payload);
+    const input = { kind: 'BackendDatagram', flow: flowId(id), payload: lent } as const;
+    const arrival = { client: undefined, bytes: payload.length, now: this.now };
+    this.act('BackendDatagram', () => this.manager.handleInput(input, this.now), arrival);
     this.compare(this.model.backendDatagram(id, payload, this.now), payload);
   }
 
   private timeout(): void {
     const armed = this.manager.pollTimeout();
-    this.act('handleTimeout', undefined, () => this.manager.handleTimeout(this.now));
+    this.act('handleTimeout', () => this.manager.handleTimeout(this.now));
     const expected = this.model.timeout(this.now);
     this.compare(expected);
     const next = this.manager.pollTimeout();
@@ -196,26 +220,58 @@ export class CoreHarness {
     this.timeout();
   }
 
+  private setPolicy(backend: number, policy: OnBackendLoss): void {
+    this.view.guards.setPolicy(backend, policy);
+    this.guards.setPolicy(backend, policy);
+  }
+
+  private adopt(config: DrawnCluster): void {
+    if (config.terms !== undefined) this.isGuarded = true;
+  }
+
   private reconfigure(config: DrawnCluster): void {
+    this.adopt(config);
     this.model.setCluster(config);
     this.history.config = config;
     this.configure({ kind: 'SetCluster', config: toClusterConfig(config, this.guise.prefix) });
   }
 
   private configure(event: ConfigEvent): void {
-    this.act(event.kind, undefined, () =>
-      this.manager.handleInput({ kind: 'Config', event }, this.now),
-    );
+    this.act(event.kind, () => this.manager.handleInput({ kind: 'Config', event }, this.now));
     this.compare([]);
   }
 
-  private abort(id: number): void {
-    this.act('abortFlow', undefined, () => this.manager.abortFlow(flowId(id), this.now));
-    this.compare(this.model.abort(id));
+  private abort(id: number, reason: CloseReason): void {
+    this.act('abortFlow', () => this.manager.abortFlow(flowId(id), this.now, reason));
+    this.compare(this.model.abort(id, reason));
+  }
+
+  /** An operator finds a flow by its serial, sees since when it lives, and kills it. */
+  private kill(back: number): void {
+    const serial = this.model.created - back;
+    const wanted = this.model.flowOf(serial);
+    const found = this.manager.slotOfSerial(serial);
+    const flow = found === undefined ? undefined : this.manager.flow(found);
+    const isAlike = flow?.serial === wanted?.serial && flow?.createdAt === wanted?.openedAt;
+    this.observer.check(
+      properties.FOUND,
+      isAlike && (found === undefined) === (flow === undefined),
+    );
+    if (found !== undefined) this.abort(found, 'Killed');
+  }
+
+  private sweep(backend: number): void {
+    for (const one of this.view.entriesAt(backend)) {
+      let next = this.manager.nextFlowOn(one, 0);
+      for (; next !== undefined; next = this.manager.nextFlowOn(one, next + 1)) {
+        this.abort(next, 'BackendLost');
+      }
+    }
+    this.observer.check(properties.FOUND, this.model.flowsOn(backend).length === 0);
   }
 
   private closeAll(): void {
-    this.act('closeAll', undefined, () => this.manager.closeAll(this.now));
+    this.act('closeAll', () => this.manager.closeAll(this.now));
     this.compare(this.model.closeAll());
   }
 
@@ -233,10 +289,11 @@ export class CoreHarness {
     this.closeAll();
     this.checkEmpty();
     this.maxRx = INITIAL_MAX_RX;
-    this.remembered.length = 0;
+    this.memory.forget();
     this.manager = this.newManager(action.next, action.cap);
     this.model = this.newModel(action.next, action.cap);
     this.history = new FlowHistory(action.next, this.observer);
+    this.serials = new SerialLog(this.observer);
   }
 
   private checkEmpty(): void {
@@ -246,7 +303,11 @@ export class CoreHarness {
   }
 
   /** Calls the machine, drains it into `outputs` and lets every observer of outputs see them. */
-  private act(name: string, client: Address | undefined, call: () => void): void {
+  private act(
+    name: string,
+    call: () => void,
+    arrival: Arrival = { client: undefined, bytes: 0, now: this.now },
+  ): void {
     const { manager } = this;
     const outputs: Output[] = [];
     this.outputs = outputs;
@@ -254,7 +315,7 @@ export class CoreHarness {
       call();
       for (let next = manager.pollOutput(); next !== undefined; next = manager.pollOutput()) {
         outputs.push(next);
-        this.take(next, client);
+        this.take(next, arrival);
       }
     } catch (error) {
       this.failed(name, error);
@@ -264,17 +325,18 @@ export class CoreHarness {
     this.trace?.call(name, this.now, outputs, manager);
   }
 
-  private take(output: Output, client: Address | undefined): void {
+  private take(output: Output, arrival: Arrival): void {
     if (output.kind === 'OpenUpstream') {
+      const before = this.history.backendOf(output.flow);
+      if (before !== undefined) this.view.closed(before);
       this.view.opened(output.backend);
-      this.remembered.push(output.flow);
-      if (this.remembered.length > REMEMBERED) this.remembered.shift();
+      this.memory.note(output.flow);
     } else if (output.kind === 'SendToBackend' || output.kind === 'CloseFlow') {
       const backend = this.history.backendOf(output.flow);
       if (backend !== undefined && output.kind === 'CloseFlow') this.view.closed(backend);
       else if (backend !== undefined) this.view.forwarded(backend, this.now);
     }
-    this.history.take(output, client);
+    this.history.take(output, arrival);
   }
 
   /** Holds the outputs against the prediction, the payloads against what was lent; then the whole state is checked. */
@@ -291,7 +353,8 @@ export class CoreHarness {
       observer.check(properties.INTACT, intact);
     }
     observer.check(properties.AS_MODELLED, same);
-    this.noteOutcome();
+    noteOutcomes(outputs, observer);
+    if (this.isGuarded) this.serials.note(outputs, this.manager);
     if (payload !== undefined) this.buffer.takeBack(payload);
     if (!this.ended) this.checkWholeState();
   }
@@ -306,60 +369,14 @@ export class CoreHarness {
     }
   }
 
-  /** Properties of the answer that the model cannot see in the sequence: who was asked for, and by which key. */
-  private checkSelection(source: number, withPort: boolean): void {
-    const { view, model, observer } = this;
-    const { prediction } = model;
-    observer.check(properties.KEYED, view.questions === (prediction === undefined ? 0 : 1));
-    if (prediction === undefined || view.asked === undefined) return;
-    const { high, low } = this.selection.keyOf(source, withPort);
-    observer.check(properties.KEYED, view.asked.high === high && view.asked.low === low);
-    const chosen = this.chosen();
-    const { candidates } = prediction;
-    const eligible = chosen === undefined ? candidates.length === 0 : candidates.includes(chosen);
-    observer.check(properties.ELIGIBLE, eligible);
-    observer.check(properties.FAIL_OPEN, prediction.failOpen && chosen !== undefined);
-    observer.check(properties.NOBODY_LEFT, prediction.backend === -1);
-  }
-
-  /** What rare things this call showed, for the properties that must be seen sometimes. */
-  private noteOutcome(): void {
-    for (const output of this.outputs) {
-      if (output.kind === 'CloseFlow') {
-        this.observer.check(properties.RESPONSES_CAP, output.reason === 'ResponsesReached');
-        this.observer.check(properties.REQUESTS_CAP, output.reason === 'RequestsReached');
-      } else if (output.kind === 'Drop') {
-        this.observer.check(properties.OVERSIZE, output.reason === 'Truncated');
-        this.observer.check(properties.STALE_ID, output.reason === 'UnknownFlow');
-      } else if (output.kind === 'Metric') {
-        this.observer.check(properties.SHED_AT_CAP, output.event.kind === 'FlowShed');
-        this.observer.check(properties.HEADER_REFUSED, output.event.kind === 'HeaderRefused');
-      }
-    }
-  }
-
   private failed(call: string, error: unknown): void {
     this.ended = true;
     this.failure = `${call} at ${this.now} µs: ${error instanceof Error ? error.message : 'threw'}`;
   }
 
-  /** The backend the machine chose in this call, as a place in the pool. */
-  private chosen(): number | undefined {
-    for (const output of this.outputs) {
-      if (output.kind === 'OpenUpstream') return placeIn(BACKEND_ADDRESSES, output.backend.address);
-    }
-    return undefined;
-  }
-
   private digestOutputs(): void {
     this.digest.number(this.now).number(this.manager.flowCount);
     for (const output of this.outputs) digestOutput(this.digest, output);
-  }
-
-  private resolve(reference: FlowReference): number {
-    if (reference.by === 'id') return reference.id;
-    const { length } = this.remembered;
-    return this.remembered[reference.index % Math.max(1, length)] ?? reference.otherwise;
   }
 
   private newManager(config: DrawnCluster, cap: number): UdpManager {
@@ -373,6 +390,6 @@ export class CoreHarness {
   }
 
   private newModel(config: DrawnCluster, cap: number): ShadowModel {
-    return new ShadowModel(config, cap, INITIAL_MAX_RX, this.selection);
+    return new ShadowModel(config, cap, INITIAL_MAX_RX, this.selection, this.guards);
   }
 }

@@ -6,13 +6,19 @@ import { assertNever } from '../../core/assert.ts';
 import type { LoadBalancing } from '../../core/config.ts';
 import {
   INITIAL_MAX_RX,
+  LOSSES,
+  RATES,
+  REFUSALS,
   type Action,
   type DrawnCluster,
+  type DrawnTerms,
   type FlowReference,
+  type GuardAction,
   type InitialState,
   type Payload,
   type ViewChange,
 } from './actions.ts';
+import { HOST_COUNT } from './pools.ts';
 
 /** One number of a `T`. */
 export interface Knob<T> {
@@ -90,6 +96,33 @@ export function actionKnobs(action: Action): Knob<Action>[] {
     case 'CloseAll':
       return [];
     default:
+      return guardKnobs(action);
+  }
+}
+
+function guardKnobs(action: GuardAction): Knob<Action>[] {
+  switch (action.kind) {
+    case 'LoseBackend':
+      return [
+        knob(action.backend, 0, (backend) => ({ ...action, backend })),
+        knob(Number(action.removed), 0, (value) => ({ ...action, removed: value === 1 })),
+        placeKnob(LOSSES, action.fate, (fate) => ({ ...action, fate })),
+      ];
+    case 'RegainBackend':
+    case 'SweepBackend':
+      return [knob(action.backend, 0, (backend) => ({ ...action, backend }))];
+    case 'KillFlow':
+      return [knob(action.back, 0, (back) => ({ ...action, back }))];
+    case 'Deny':
+      return Array.from({ length: HOST_COUNT }, (_, host) =>
+        bitKnob(action.hosts, host, 0, (hosts) => ({ ...action, hosts })),
+      );
+    case 'Refuse':
+      return [
+        placeKnob(REFUSALS, action.refusal, (refusal) => ({ ...action, refusal })),
+        knob(action.ms, 0, (ms) => ({ ...action, ms })),
+      ];
+    default:
       return assertNever(action);
   }
 }
@@ -164,11 +197,23 @@ function viewKnobs<T>(change: ViewChange, rebuild: (change: ViewChange) => T): K
 
 /** One knob for each of the four backends. */
 function bitKnobs<T>(bits: number, simplest: number, rebuild: (bits: number) => T): Knob<T>[] {
-  return [0, 1, 2, 3].map((place) =>
-    knob((bits >> place) & 1, simplest, (value) =>
-      rebuild((bits & ~(1 << place)) | (value << place)),
-    ),
+  return [0, 1, 2, 3].map((place) => bitKnob(bits, place, simplest, rebuild));
+}
+
+function bitKnob<T>(
+  bits: number,
+  place: number,
+  simplest: number,
+  rebuild: (bits: number) => T,
+): Knob<T> {
+  return knob((bits >> place) & 1, simplest, (value) =>
+    rebuild((bits & ~(1 << place)) | (value << place)),
   );
+}
+
+/** A value by its place in a list, the plainest first. */
+function placeKnob<T, V>(values: readonly V[], value: V, rebuild: (value: V) => T): Knob<T> {
+  return knob(values.indexOf(value), 0, (place) => rebuild(values[place] ?? value));
 }
 
 function clusterKnobs<T>(drawn: DrawnCluster, rebuild: (drawn: DrawnCluster) => T): Knob<T>[] {
@@ -190,5 +235,32 @@ function clusterKnobs<T>(drawn: DrawnCluster, rebuild: (drawn: DrawnCluster) => 
     flag(drawn.everyDatagram, (everyDatagram) => ({ everyDatagram })),
     count(drawn.perIp, 0, (perIp) => ({ perIp })),
     count(drawn.perSubnet, 0, (perSubnet) => ({ perSubnet })),
+    ...termKnobs(drawn.terms, (terms) => rebuild({ ...drawn, terms })),
+  ];
+}
+
+/** The first one drops all terms; once they are gone there is nothing left to turn. */
+function termKnobs<T>(
+  terms: DrawnTerms | undefined,
+  rebuild: (terms: DrawnTerms | undefined) => T,
+): Knob<T>[] {
+  if (terms === undefined) return [];
+  const flag = (value: boolean, changed: (value: boolean) => Partial<DrawnTerms>): Knob<T> =>
+    knob(Number(value), 0, (turned) => rebuild({ ...terms, ...changed(turned === 1) }));
+  const count = (
+    value: number,
+    simplest: number,
+    changed: (value: number) => Partial<DrawnTerms>,
+  ): Knob<T> => knob(value, simplest, (turned) => rebuild({ ...terms, ...changed(turned) }));
+  return [
+    knob(1, 0, (kept) => rebuild(kept === 1 ? terms : undefined)),
+    flag(terms.responsesPerRequest, (responsesPerRequest) => ({ responsesPerRequest })),
+    flag(terms.requestsLinger, (requestsLinger) => ({ requestsLinger })),
+    count(terms.graceMs, 0, (graceMs) => ({ graceMs })),
+    flag(terms.forwardEmpty, (forwardEmpty) => ({ forwardEmpty })),
+    placeKnob(RATES, terms.rate, (rate) => rebuild({ ...terms, rate })),
+    count(terms.burst, 1, (burst) => ({ burst })),
+    count(terms.creditFactor, 0, (creditFactor) => ({ creditFactor })),
+    count(terms.creditFloor, 0, (creditFloor) => ({ creditFloor })),
   ];
 }

@@ -74,6 +74,24 @@ export class SelectionModel {
     }
   }
 
+  /** Down, or out of the list. */
+  lose(backend: number, removed: boolean): void {
+    if (!removed) return this.change({ kind: 'Health', backend, healthy: false });
+    const members = this.members & ~(1 << backend);
+    return this.change({ kind: 'List', members, backups: this.backups });
+  }
+
+  regain(backend: number): void {
+    const members = this.members | (1 << backend);
+    this.change({ kind: 'List', members, backups: this.backups });
+    this.change({ kind: 'Health', backend, healthy: true });
+  }
+
+  isLost(backend: number): boolean {
+    const bit = 1 << backend;
+    return (this.members & bit) === 0 || (this.down & bit) !== 0;
+  }
+
   opened(backend: number): void {
     this.flows[backend] = (this.flows[backend] ?? 0) + 1;
   }

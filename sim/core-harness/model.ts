@@ -2,35 +2,13 @@
  * The shadow model: what a flow machine must answer, written from the text of spec §2 with arrays and scans. It predicts the
  * whole output sequence of each input; nothing of the core's cleverness is in it to share a bug with.
  */
-import type { CloseReason, DropReason, MetricEvent } from '../../core/contract.ts';
+import type { CloseReason, DropReason, MetricEvent, Refusal } from '../../core/contract.ts';
 import { HEADER_FILL, SIGNATURE, type DrawnCluster, type Payload } from './actions.ts';
+import { awaited, newFlow, takesDatagram, type ModelFlow } from './model-flow.ts';
+import { metric, refusedWith, type Expected } from './model-expected.ts';
+import type { GuardModel } from './model-guards.ts';
 import type { Prediction, SelectionModel } from './model-selection.ts';
 import { hostOf, subnetOf } from './pools.ts';
-
-/** An expected output, by pool places instead of addresses. */
-export type Expected =
-  | { readonly kind: 'OpenUpstream'; readonly flow: number; readonly backend: number }
-  | {
-      readonly kind: 'SendToBackend';
-      readonly flow: number;
-      readonly backend: number;
-      readonly source: number;
-      readonly header: boolean;
-    }
-  | { readonly kind: 'SendToClient'; readonly flow: number; readonly source: number }
-  | { readonly kind: 'ArmTimer'; readonly at: number }
-  | { readonly kind: 'Metric'; readonly event: MetricEvent['kind']; readonly bytes: number }
-  | { readonly kind: 'CloseFlow'; readonly flow: number; readonly reason: CloseReason }
-  | { readonly kind: 'Drop'; readonly reason: DropReason };
-
-interface ModelFlow {
-  readonly source: number;
-  readonly backend: number;
-  readonly config: DrawnCluster;
-  requests: number;
-  responses: number;
-  deadline: number;
-}
 
 /** One listener's flows. */
 export class ShadowModel {
@@ -40,7 +18,10 @@ export class ShadowModel {
   highestCap: number;
   /** The latest question put to the backends, for whoever compares it. */
   prediction: Prediction | undefined;
+  /** Whether the port took part in it. */
+  withPort = false;
   private readonly selection: SelectionModel;
+  private readonly guards: GuardModel;
   private config: DrawnCluster;
   private cap: number;
   private maxRx: number;
@@ -50,7 +31,14 @@ export class ShadowModel {
   private readonly free: number[] = [];
   private expected: Expected[] = [];
 
-  constructor(config: DrawnCluster, cap: number, maxRx: number, selection: SelectionModel) {
+  constructor(
+    config: DrawnCluster,
+    cap: number,
+    maxRx: number,
+    selection: SelectionModel,
+    guards: GuardModel,
+  ) {
+    this.guards = guards;
     this.config = config;
     this.cap = cap;
     this.highestCap = cap;
@@ -64,37 +52,69 @@ export class ShadowModel {
     return count;
   }
 
-  get withPort(): boolean {
-    return this.config.affinityWithPort;
-  }
-
   clientDatagram(source: number, payload: Payload, now: number): Expected[] {
     this.expected = [];
     this.prediction = undefined;
     if (payload.length > this.maxRx) return this.drop('Truncated');
     if (this.config.cluster < 0) return this.drop('NoBackend');
+    const id = this.idOf(source);
+    const flow = this.flows[id];
+    const isWanted = payload.length > 0 || flow?.config.terms?.forwardEmpty === true;
+    if (!isWanted) return this.drop('Invalid');
+    if (this.guards.denies(source)) return this.drop('Denied');
+    if (flow !== undefined) return this.onKnownClient(id, flow, payload, now);
+    return this.onUnknownClient(source, payload, now);
+  }
+
+  private onUnknownClient(source: number, payload: Payload, now: number): Expected[] {
     if (payload.length === 0) return this.drop('Invalid');
-    const known = this.flowOf(source);
-    if (known >= 0) return this.onKnownClient(known, payload, now);
+    const refusal = this.guards.refusalAt(now);
+    if (refusal !== undefined) return this.refuse(refusal);
     if (this.draining) return this.drop('Shed');
     if (this.atSourceLimit(source)) return this.shed('FlowShedSourceLimit');
     if (this.flowCount >= this.cap) return this.shed('FlowShed');
-    this.prediction = this.selection.predict(source, this.config.affinityWithPort, now);
-    const { backend } = this.prediction;
+    const backend = this.ask(source, this.config, now);
     if (backend < 0) return this.drop('NoBackend');
     this.admit(source, backend, payload, now);
     return this.expected;
   }
 
   /** Where only the first datagram has our header, a later one that begins like a header is refused. */
-  private onKnownClient(id: number, payload: Payload, now: number): Expected[] {
-    const config = this.flows[id]?.config;
-    const firstOnly = config?.sendProxyProtocol === true && !config.everyDatagram;
+  private onKnownClient(id: number, flow: ModelFlow, payload: Payload, now: number): Expected[] {
+    const { sendProxyProtocol, everyDatagram } = flow.config;
+    const firstOnly = sendProxyProtocol && !everyDatagram;
     if (firstOnly && payload.fill === HEADER_FILL && payload.length >= SIGNATURE.length) {
-      this.metric('HeaderRefused', 0);
+      this.expected.push(metric('HeaderRefused', 0));
       return this.drop('Invalid');
     }
-    this.forward(id, payload, now);
+    if (!takesDatagram(flow, now)) return this.drop('DatagramRate');
+    const fate = this.guards.fateOf(flow.backend, this.selection.isLost(flow.backend));
+    if (fate === 'rebind') return this.rebind(id, flow, payload, now);
+    if (fate === 'close') return this.reopen(id, flow, payload, now);
+    this.forward(id, flow, payload, now);
+    return this.expected;
+  }
+
+  /** Loads follow the outputs of a call, so the question it ends in still counts the flow that it closed. */
+  private reopen(id: number, flow: ModelFlow, payload: Payload, now: number): Expected[] {
+    this.close(id, 'BackendLost');
+    this.selection.opened(flow.backend);
+    this.onUnknownClient(flow.source, payload, now);
+    this.selection.closed(flow.backend);
+    return this.expected;
+  }
+
+  private rebind(id: number, flow: ModelFlow, payload: Payload, now: number): Expected[] {
+    const backend = this.ask(flow.source, flow.config, now);
+    if (backend < 0) return this.drop('NoBackend');
+    if (backend !== flow.backend) {
+      this.selection.closed(flow.backend);
+      this.selection.opened(backend);
+      flow.backend = backend;
+      flow.headerDue = flow.config.sendProxyProtocol;
+      this.expected.push(metric('FlowRebound', 0), { kind: 'OpenUpstream', flow: id, backend });
+    }
+    this.forward(id, flow, payload, now);
     return this.expected;
   }
 
@@ -102,11 +122,13 @@ export class ShadowModel {
     this.expected = [];
     const flow = this.flows[id];
     if (flow === undefined) return this.drop('UnknownFlow');
+    if (payload.length > flow.credit) return this.drop('Amplification');
+    flow.credit -= payload.length;
     flow.responses += 1;
-    flow.deadline = now + flow.config.backMs * 1_000;
-    this.metric('DatagramOut', payload.length);
+    if (flow.done === undefined) flow.deadline = now + flow.config.backMs * 1_000;
+    this.expected.push(metric('DatagramOut', payload.length));
     this.expected.push({ kind: 'SendToClient', flow: id, source: flow.source });
-    this.afterDatagram(id, flow);
+    this.afterDatagram(id, flow, now);
     return this.expected;
   }
 
@@ -114,15 +136,16 @@ export class ShadowModel {
     this.expected = [];
     this.armed = undefined;
     for (let id = 0; id < this.flows.length; id += 1) {
-      if ((this.flows[id]?.deadline ?? now + 1) <= now) this.close(id, 'Idle');
+      const flow = this.flows[id];
+      if (flow !== undefined && flow.deadline <= now) this.close(id, flow.done ?? 'Idle');
     }
     this.reschedule();
     return this.expected;
   }
 
-  abort(id: number): Expected[] {
+  abort(id: number, reason: CloseReason): Expected[] {
     this.expected = [];
-    if (this.flows[id] !== undefined) this.close(id, 'Aborted');
+    if (this.flows[id] !== undefined) this.close(id, reason);
     return this.expected;
   }
 
@@ -151,48 +174,76 @@ export class ShadowModel {
     this.draining = true;
   }
 
-  private flowOf(source: number): number {
+  /** The ids of the flows on a backend. */
+  flowsOn(backend: number): number[] {
+    return [...this.flows.keys()].filter((id) => this.flows[id]?.backend === backend);
+  }
+
+  /** The flow with this serial. */
+  flowOf(serial: number): ModelFlow | undefined {
+    return this.flows.find((flow) => flow?.serial === serial);
+  }
+
+  /** The flow that takes the datagrams of a client. */
+  private idOf(source: number): number {
     for (let id = 0; id < this.flows.length; id += 1) {
-      if (this.flows[id]?.source === source) return id;
+      const flow = this.flows[id];
+      if (flow?.source === source && !flow.lingers) return id;
     }
     return -1;
   }
 
+  private ask(source: number, config: DrawnCluster, now: number): number {
+    this.withPort = config.affinityWithPort;
+    this.prediction = this.selection.predict(source, this.withPort, now);
+    return this.prediction.backend;
+  }
+
   private admit(source: number, backend: number, payload: Payload, now: number): void {
     const id = this.free.pop() ?? this.flows.length;
-    this.flows[id] = {
-      source,
-      backend,
-      config: this.config,
-      requests: 0,
-      responses: 0,
-      deadline: 0,
-    };
-    this.selection.opened(backend);
     this.created += 1;
-    this.metric('FlowCreated', 0);
-    this.expected.push({ kind: 'OpenUpstream', flow: id, backend });
-    this.forward(id, payload, now);
+    const { config, created: serial } = this;
+    const flow = newFlow({ source, backend, config, serial }, payload.length, now);
+    this.flows[id] = flow;
+    this.selection.opened(backend);
+    this.expected.push(metric('FlowCreated', 0), { kind: 'OpenUpstream', flow: id, backend });
+    this.forward(id, flow, payload, now);
   }
 
-  private forward(id: number, payload: Payload, now: number): void {
-    const flow = this.flows[id];
-    if (flow === undefined) return;
-    const { config, backend, source } = flow;
+  private forward(id: number, flow: ModelFlow, payload: Payload, now: number): void {
+    const { config, backend, source, headerDue: header } = flow;
     flow.requests += 1;
+    if (flow.requests === 2) flow.credit = Infinity;
+    if (!config.everyDatagram) flow.headerDue = false;
     flow.deadline = now + config.frontMs * 1_000;
-    const header = config.sendProxyProtocol && (config.everyDatagram || flow.requests === 1);
-    this.metric('DatagramIn', payload.length);
+    this.expected.push(metric('DatagramIn', payload.length));
     this.expected.push({ kind: 'SendToBackend', flow: id, backend, source, header });
     this.selection.forwarded(backend, now);
-    this.afterDatagram(id, flow);
+    this.afterDatagram(id, flow, now);
   }
 
-  private afterDatagram(id: number, flow: ModelFlow): void {
-    const { responses, requests } = flow.config;
-    if (responses !== 0 && flow.responses >= responses) this.close(id, 'ResponsesReached');
-    else if (requests !== 0 && flow.requests >= requests) this.close(id, 'RequestsReached');
-    else this.reschedule();
+  private afterDatagram(id: number, flow: ModelFlow, now: number): void {
+    const { requests, terms } = flow.config;
+    const left = awaited(flow);
+    if (flow.done !== undefined) return this.reschedule();
+    if (left !== undefined && left <= 0) {
+      return this.finish(id, flow, flow.lingers ? 'RequestsReached' : 'ResponsesReached', now);
+    }
+    if (requests !== 0 && flow.requests >= requests) {
+      if (terms?.requestsLinger !== true) return this.close(id, 'RequestsReached');
+      flow.lingers = true;
+    }
+    return this.reschedule();
+  }
+
+  /** Every reply came: the flow closes, or returns late ones for a while. */
+  private finish(id: number, flow: ModelFlow, reason: CloseReason, now: number): void {
+    const graceMs = flow.config.terms?.graceMs ?? 0;
+    if (graceMs === 0) return this.close(id, reason);
+    flow.lingers = true;
+    flow.done = reason;
+    flow.deadline = now + graceMs * 1_000;
+    return this.reschedule();
   }
 
   private close(id: number, reason: CloseReason): void {
@@ -201,8 +252,7 @@ export class ShadowModel {
     this.free.push(id);
     this.selection.closed(backend);
     this.evicted += 1;
-    this.metric('FlowEvicted', 0);
-    this.expected.push({ kind: 'CloseFlow', flow: id, reason });
+    this.expected.push(metric('FlowEvicted', 0), { kind: 'CloseFlow', flow: id, reason });
     this.reschedule();
   }
 
@@ -230,8 +280,9 @@ export class ShadowModel {
     return (perIp !== 0 && ofAddress >= perIp) || (perSubnet !== 0 && ofSubnet >= perSubnet);
   }
 
-  private metric(event: MetricEvent['kind'], bytes: number): void {
-    this.expected.push({ kind: 'Metric', event, bytes });
+  private refuse(refusal: Refusal): Expected[] {
+    this.expected.push(...refusedWith(refusal));
+    return this.expected;
   }
 
   private drop(reason: DropReason): Expected[] {
@@ -240,7 +291,7 @@ export class ShadowModel {
   }
 
   private shed(event: MetricEvent['kind']): Expected[] {
-    this.metric(event, 0);
+    this.expected.push(metric(event, 0));
     return this.drop('Shed');
   }
 }

@@ -16,6 +16,9 @@ export const SOURCES: readonly Address[] = Array.from({ length: 2 * IPV4_SOURCES
   return index < IPV4_SOURCES ? ipv4(TEN + host, port) : ipv6Source(host, port);
 });
 
+/** Hosts of the pool, four clients each. */
+export const HOST_COUNT: number = SOURCES.length / 4;
+
 /** Six hosts in two networks, alike but for one word; then one link-local address on two links. */
 function ipv6Source(host: number, port: number): Address {
   if (host < 6) return ipv6([0x20010db8, host & 1, host & 2, host & 4], port);
@@ -25,7 +28,7 @@ function ipv6Source(host: number, port: number): Address {
 /** Clients with the same number have one IP address: the zone is no part of it. */
 export function hostOf(source: number): number {
   const host = source >> 2;
-  return host === SOURCES.length / 4 - 1 ? host - 1 : host;
+  return host === HOST_COUNT - 1 ? host - 1 : host;
 }
 
 /** Clients with the same number are in one /24, or one /64. */

@@ -7,17 +7,22 @@ import { DATAGRAM_BYTES_MAX } from '../../core/contract.ts';
 import {
   HEADER_FILL,
   ACTION_KINDS,
+  LOSSES,
+  RATES,
+  REFUSALS,
   type Action,
   type ActionKind,
   type DrawnCluster,
+  type DrawnTerms,
   type FlowReference,
+  type GuardActionKind,
   type InitialState,
   type Payload,
   type ViewChange,
 } from './actions.ts';
 import { Fields, type Problem } from './fields.ts';
 import { POLICIES } from './knobs.ts';
-import { BACKEND_ADDRESSES, CLUSTER_COUNT, SOURCES } from './pools.ts';
+import { BACKEND_ADDRESSES, CLUSTER_COUNT, HOST_COUNT, SOURCES } from './pools.ts';
 import { OUTCOMES, REPLAY_SCHEMA, type Replay } from './replay.ts';
 
 export type ReplayDecoding =
@@ -117,8 +122,40 @@ function actionOf(kind: ActionKind, fields: Fields): Action {
     case 'CloseAll':
       return { kind };
     default:
+      return guardActionOf(kind, fields);
+  }
+}
+
+/** The actions that the seeds' table does not know. */
+function guardActionOf(kind: GuardActionKind, fields: Fields): Action {
+  switch (kind) {
+    case 'LoseBackend':
+      return {
+        kind,
+        backend: backend(fields),
+        removed: fields.boolean('removed'),
+        fate: fields.word('fate', LOSSES, 'pin'),
+      };
+    case 'RegainBackend':
+    case 'SweepBackend':
+      return { kind, backend: backend(fields) };
+    case 'KillFlow':
+      return { kind, back: fields.integer('back', 0, FLOWS_MAX) };
+    case 'Deny':
+      return { kind, hosts: fields.integer('hosts', 0, 2 ** HOST_COUNT - 1) };
+    case 'Refuse':
+      return {
+        kind,
+        refusal: fields.word('refusal', REFUSALS, 'Loop'),
+        ms: fields.integer('ms', 0, MS_MAX),
+      };
+    default:
       return assertNever(kind);
   }
+}
+
+function backend(fields: Fields): number {
+  return fields.integer('backend', 0, BACKEND_ADDRESSES.length - 1);
 }
 
 function source(fields: Fields): number {
@@ -168,7 +205,7 @@ function viewChangeOf(kind: ViewChange['kind'], fields: Fields): ViewChange {
     case 'Health':
       return {
         kind,
-        backend: fields.integer('backend', 0, BACKEND_ADDRESSES.length - 1),
+        backend: backend(fields),
         healthy: fields.boolean('healthy'),
       };
     case 'Restore':
@@ -190,6 +227,22 @@ function cluster(fields: Fields): DrawnCluster {
     everyDatagram: fields.boolean('everyDatagram'),
     perIp: fields.integer('perIp', 0, COUNT_MAX),
     perSubnet: fields.integer('perSubnet', 0, COUNT_MAX),
+  };
+  const inner = fields.optionalObject('terms');
+  fields.end();
+  return inner === undefined ? read : { ...read, terms: terms(inner) };
+}
+
+function terms(fields: Fields): DrawnTerms {
+  const read: DrawnTerms = {
+    responsesPerRequest: fields.boolean('responsesPerRequest'),
+    requestsLinger: fields.boolean('requestsLinger'),
+    graceMs: fields.integer('graceMs', 0, MS_MAX),
+    forwardEmpty: fields.boolean('forwardEmpty'),
+    rate: fields.oneOf('rate', RATES),
+    burst: fields.integer('burst', 1, COUNT_MAX),
+    creditFactor: fields.integer('creditFactor', 0, COUNT_MAX),
+    creditFloor: fields.integer('creditFloor', 0, COUNT_MAX),
   };
   fields.end();
   return read;

@@ -8,7 +8,7 @@ import { seededStreams } from '../random.ts';
 import { seedFromNumber, type Seed } from '../seed.ts';
 import { ACTION_KINDS, type Action, type InitialState } from './actions.ts';
 import { ActionSource } from './grammar.ts';
-import type { Guise } from './harness.ts';
+import type { Guise } from './guise.ts';
 import { PLAIN_GUISE, runActions, runSeed, type RunOptions } from './run.ts';
 import type { Scenario } from './scenario.ts';
 

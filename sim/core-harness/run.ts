@@ -6,7 +6,8 @@ import { seededStreams } from '../random.ts';
 import type { Seed } from '../seed.ts';
 import type { Action, ActionKind, InitialState } from './actions.ts';
 import { ActionSource } from './grammar.ts';
-import { CoreHarness, type Guise, type Trace } from './harness.ts';
+import type { Guise, Trace } from './guise.ts';
+import { CoreHarness } from './harness.ts';
 import type { ActionWatch, Scenario } from './scenario.ts';
 
 /** How everything that must not matter looks unless a check varies it. */
@@ -138,5 +139,11 @@ function newActionCounts(): Record<ActionKind, number> {
     SetMaxRx: 0,
     Drain: 0,
     CloseAll: 0,
+    LoseBackend: 0,
+    RegainBackend: 0,
+    SweepBackend: 0,
+    KillFlow: 0,
+    Deny: 0,
+    Refuse: 0,
   };
 }
