@@ -1,4 +1,4 @@
-/** Backends go down, leave and come back while flows live on them: pinned, rebound, closed at once or at their next datagram. */
+/** Backends go down, leave and come back under live flows: pinned, rebound, closed at once or at their next datagram. */
 import type { Grammar, Scenario } from '../sim/index.ts';
 import { SEEDS_GRAMMAR } from './default.ts';
 

@@ -56,7 +56,7 @@ const program = new Command('mutants')
   .option('--update', 'write the verdicts to the ratchet file')
   .option('--list', 'print the mutants and try none')
   .option('--json <file>', 'write all results there')
-  .option('--seeds <count>', 'seeds of default; a quarter of them in swarm too', natural, 64)
+  .option('--seeds <count>', 'seeds of default; fewer of the others', natural, 64)
   .option('--steps <count>', 'steps of a seed', natural, 2_000)
   .option('--jobs <count>', 'mutants at a time', natural, 2)
   .action(run);

@@ -6,7 +6,9 @@ import { buildSources, type Places } from './build.ts';
 import { drawMutants, type ExecutedFile } from './draw.ts';
 import { BACKEND_MUTANTS } from './hand-made-backends.ts';
 import { FLOW_MUTANTS } from './hand-made-flows.ts';
+import { GUARD_MUTANTS } from './hand-made-guards.ts';
 import { LIFETIME_MUTANTS } from './hand-made-lifetimes.ts';
+import { TERM_MUTANTS } from './hand-made-terms.ts';
 import { markFunctions } from './instrument.ts';
 import { runJob } from './runner.ts';
 import type { Suspect } from './trial.ts';
@@ -30,10 +32,13 @@ export const CONTROL: Suspect = {
 };
 
 export function handMade(): Suspect[] {
-  return [...FLOW_MUTANTS, ...LIFETIME_MUTANTS, ...BACKEND_MUTANTS].map((mutant) => ({
-    origin: 'hand-made',
-    mutant,
-  }));
+  return [
+    ...FLOW_MUTANTS,
+    ...LIFETIME_MUTANTS,
+    ...BACKEND_MUTANTS,
+    ...TERM_MUTANTS,
+    ...GUARD_MUTANTS,
+  ].map((mutant) => ({ origin: 'hand-made', mutant }));
 }
 
 export function blind(): Suspect[] {

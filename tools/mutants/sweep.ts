@@ -1,12 +1,12 @@
 /** What is done to one build of the program: the seeds of a plain sweep, one after the other, until a property is violated. */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type * as DefaultScenario from '../../scenarios/default.ts';
-import type * as SwarmScenario from '../../scenarios/swarm.ts';
+import { present } from '../../core/assert.ts';
+import type * as Scenarios from '../../scenarios/index.ts';
 import type * as Sim from '../../sim/index.ts';
 
 export interface SweepLimits {
-  /** Seeds of `default`; a quarter of them in `swarm` too. */
+  /** Seeds of `default`; a quarter of them in `swarm` too, an eighth in each of the others (`TURNS`). */
   readonly seeds: number;
   readonly steps: number;
   /** Go on after a violation, to see which properties could have found it alone. */
@@ -43,8 +43,22 @@ export interface Shrinking {
 
 export interface Build {
   readonly sim: typeof Sim;
-  readonly scenarios: readonly Sim.Scenario[];
+  readonly scenarios: readonly Swept[];
 }
+
+interface Swept {
+  readonly scenario: Sim.Scenario;
+  /** One of its seeds for so many of `default`. */
+  readonly turns: number;
+}
+
+/** `swarm` as in a plain sweep; `lost-backends` and `wary` go where `default` never does. */
+const TURNS: Readonly<Record<string, number>> = {
+  default: 1,
+  swarm: 4,
+  'lost-backends': 8,
+  wary: 8,
+};
 
 /** A run that threw out of the harness, and so was found by no property. */
 export const CRASH = '(the run broke off)';
@@ -52,12 +66,15 @@ export const CRASH = '(the run broke off)';
 export async function loadBuild(directory: string): Promise<Build> {
   const url = (file: string): string => pathToFileURL(join(directory, file)).href;
   const sim: typeof Sim = await import(url('sim/index.js'));
-  const { DEFAULT }: typeof DefaultScenario = await import(url('scenarios/default.js'));
-  const { SWARM }: typeof SwarmScenario = await import(url('scenarios/swarm.js'));
-  return { sim, scenarios: [DEFAULT, SWARM] };
+  const { scenarioNamed }: typeof Scenarios = await import(url('scenarios/index.js'));
+  const scenarios = Object.entries(TURNS).map(([name, turns]) => ({
+    scenario: present(scenarioNamed(name), 'a scenario of this name'),
+    turns,
+  }));
+  return { sim, scenarios };
 }
 
-/** In the order of the seeds; swarm's seed n follows default's seed 4n + 3. `begun` is told of every seed. */
+/** In the order of the seeds: seed n of a scenario with k turns follows default's seed kn + k − 1. `begun` is told of each. */
 export function sweep(
   { sim, scenarios }: Build,
   limits: SweepLimits,
@@ -68,8 +85,7 @@ export function sweep(
   let shrunk: Shrinking | undefined;
   for (let seed = 0; seed < limits.seeds; seed += 1) {
     begun(seed + 1);
-    for (const scenario of scenarios) {
-      const turns = Math.round(1 / scenario.share);
+    for (const { scenario, turns } of scenarios) {
       if (seed % turns !== turns - 1) continue;
       const own = Math.floor(seed / turns);
       const found = runOne(sim, scenario, own, limits);
