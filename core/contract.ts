@@ -150,7 +150,7 @@ export type Output =
       readonly dst: Address;
       /** A PROXY protocol header to put before the payload in the same datagram. Never written to again. */
       readonly prefix: Uint8Array | undefined;
-      /** Borrowed: valid until the turn's flush. */
+      /** Borrowed: valid until the turn is over. */
       readonly payload: Uint8Array;
     }
   | {
@@ -159,7 +159,7 @@ export type Output =
       readonly dst: Address;
       /** The address to answer from, on a wildcard listener whose driver knows it. */
       readonly from: Address | undefined;
-      /** Borrowed: valid until the turn's flush. */
+      /** Borrowed: valid until the turn is over. */
       readonly payload: Uint8Array;
     }
   | { readonly kind: 'ArmTimer'; readonly at: Instant }
