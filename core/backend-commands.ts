@@ -27,16 +27,6 @@ export type BackendCommand =
       readonly force?: boolean | undefined;
     };
 
-const KINDS: Readonly<Record<BackendCommand['kind'], true>> = {
-  DrainBackend: true,
-  UndrainBackend: true,
-  DisableBackend: true,
-};
-
-export function isBackendCommand(command: { readonly kind: string }): command is BackendCommand {
-  return command.kind in KINDS;
-}
-
 /** The state that a command left the backend in, or why it changed nothing. */
 export type BackendOutcome =
   { readonly ok: true; readonly changed: boolean; readonly state: OperatorState } | Refused;

@@ -7,6 +7,8 @@ import type { BackendCommand } from './backend-commands.ts';
 import type { RequestId } from './brand.ts';
 import type { ClusterSettings, Config, ListenerConfig } from './config.ts';
 import type { Backend } from './contract.ts';
+import type { FlowAnswer, FlowCommand } from './flow-commands.ts';
+import type { Preview } from './preview.ts';
 import type { Status } from './status.ts';
 import type { Duration } from './time.ts';
 
@@ -59,6 +61,9 @@ export type ConfigCommand =
 export type Command =
   | ConfigCommand
   | BackendCommand
+  | FlowCommand
+  /** A dry run of Reload: what would move, while nothing does. */
+  | { readonly kind: 'Preview'; readonly config: Config }
   /** The whole configuration from now on: all of it, or none. What stays the same is not touched. */
   | { readonly kind: 'Reload'; readonly config: Config }
   /** The grace time of the configuration begins now. */
@@ -92,7 +97,10 @@ export interface CommandError {
 export type Answer =
   | { readonly kind: 'Status'; readonly status: Status }
   /** How many commands the reload came to. */
-  | { readonly kind: 'Reloaded'; readonly commands: number };
+  | { readonly kind: 'Reloaded'; readonly commands: number }
+  | { readonly kind: 'Previewed'; readonly commands: number; readonly preview: Preview }
+  /** What data planes answer of flows. */
+  | Exclude<FlowAnswer, { kind: 'NotFound' | 'FlowCounts' }>;
 
 export interface Accepted {
   readonly ok: true;

@@ -4,8 +4,8 @@
  */
 import type { Address } from './address.ts';
 import { assert, assertNever, present } from './assert.ts';
-import { isBackendCommand, type BackendCommand } from './backend-commands.ts';
-import { BackendStates, type DrainWake } from './backend-states.ts';
+import type { DrainWake } from './backend-states.ts';
+import type { RequestId } from './brand.ts';
 import { ClusterMetrics, type ClusterCounters } from './cluster-metrics.ts';
 import { refused, type Answer, type Command, type ConfigCommand, type Reply } from './commands.ts';
 import type { ControlEvent, ControlInput, ControlOutput } from './control-contract.ts';
@@ -17,7 +17,7 @@ import {
 } from './control-directives.ts';
 import { addressKey, applyCommands, EMPTY_STATE, type ControlState } from './control-state.ts';
 import type { Directive, Report } from './directives.ts';
-import type { Hash64 } from './hash.ts';
+import { PLACEMENT_SEED, type Hash64 } from './hash.ts';
 import type { Health } from './health/hysteresis.ts';
 import { evaluateAvailability, RollUp } from './health/roll-up.ts';
 import {
@@ -27,7 +27,9 @@ import {
   type WatchOutput,
   type WatchWake,
 } from './health/watch.ts';
+import { isOperatorCommand, Operators } from './operators.ts';
 import { OutputQueue } from './output-queue.ts';
+import type { PreviewWake } from './questions.ts';
 import { createRandom } from './random.ts';
 import { knobsOf, reconcileState } from './reconcile.ts';
 import type { Status } from './status.ts';
@@ -36,9 +38,13 @@ import { after, until, type Instant } from './time.ts';
 export interface ControlOptions {
   /** For the jitter of probes. */
   readonly randomSeed: Hash64;
+  /** The data planes', for dry runs; PLACEMENT_SEED unless given. */
+  readonly placementSeed?: Hash64 | undefined;
   /** PROBES_IN_FLIGHT_MAX unless given. */
   readonly probesInFlightMax?: number | undefined;
 }
+
+export type ControlWake = WatchWake | DrainWake | PreviewWake;
 
 type HealthChanged = Extract<WatchOutput, { kind: 'HealthChanged' }>;
 type ListenerFailed = Extract<Report, { kind: 'ListenerFailed' }>;
@@ -47,7 +53,7 @@ type ProbeEnded = Extract<WatchOutput, { kind: 'ProbeEnded' }>;
 /** After each input, every output is polled before the next input. */
 export class ControlPlane {
   private readonly watch: HealthWatch;
-  private readonly states = new BackendStates();
+  private readonly operators: Operators;
   private readonly rollUp = new RollUp();
   private readonly metrics = new ClusterMetrics();
   private readonly outputs = new OutputQueue<ControlOutput>();
@@ -59,9 +65,10 @@ export class ControlPlane {
   private stopping: 'soft' | 'hard' | undefined;
 
   constructor(options: ControlOptions) {
+    this.operators = new Operators(options.placementSeed ?? PLACEMENT_SEED);
     this.watch = new HealthWatch(
       createRandom(options.randomSeed),
-      (cluster, address) => this.states.isClosing(cluster, address),
+      (cluster, address) => this.operators.states.isClosing(cluster, address),
       options.probesInFlightMax,
     );
   }
@@ -70,8 +77,10 @@ export class ControlPlane {
     assert(this.outputs.pending === 0, 'outputs are drained before the next call');
     switch (input.kind) {
       case 'Command': {
-        const reply = this.execute(input.command, now);
-        this.outputs.push({ kind: 'Reply', request: input.request, reply });
+        const { request } = input;
+        const reply = this.execute(request, input.command, now);
+        this.drainOperators(now);
+        if (reply !== undefined) this.outputs.push({ kind: 'Reply', request, reply });
         return undefined;
       }
       case 'ProbeAnswered':
@@ -89,18 +98,21 @@ export class ControlPlane {
     assert(this.outputs.pending === 0, 'outputs are drained before the next call');
     this.watch.handleTimeout(now);
     this.drainWatch();
-    this.states.handleTimeout(now);
-    this.drainStates(now);
+    this.operators.handleTimeout(this.generation, now);
+    this.drainOperators(now);
   }
 
   pollOutput(): ControlOutput | undefined {
     return this.outputs.poll();
   }
 
-  pollTimeout(): WatchWake | DrainWake | undefined {
-    const watch = this.watch.nextWake();
-    const drain = this.states.nextWake();
-    return watch === undefined || (drain !== undefined && drain.at < watch.at) ? drain : watch;
+  pollTimeout(): ControlWake | undefined {
+    let wake: ControlWake | undefined;
+    for (const machine of [this.watch, this.operators]) {
+      const next = machine.nextWake();
+      if (next !== undefined && (wake === undefined || next.at < wake.at)) wake = next;
+    }
+    return wake;
   }
 
   /** As probes see it: up for whatever is not probed. */
@@ -118,9 +130,17 @@ export class ControlPlane {
     return this.watch.probesInFlight;
   }
 
-  private execute(command: Command, now: Instant): Reply {
-    if (isBackendCommand(command)) return this.operate(command, now);
+  /** Undefined when the reply comes later. */
+  private execute(request: RequestId, command: Command, now: Instant): Reply | undefined {
+    if (isOperatorCommand(command)) {
+      const outcome = this.operators.command(request, command, now);
+      return outcome?.ok === true ? this.accept(outcome.changed) : outcome;
+    }
     switch (command.kind) {
+      case 'Preview':
+        return this.operators.preview(request, this.state, command.config, (cluster, address) =>
+          this.isHealthy(cluster, address),
+        );
       case 'Status':
         return this.accept(false, { kind: 'Status', status: this.status() });
       case 'SoftStop':
@@ -134,12 +154,6 @@ export class ControlPlane {
       default:
         return this.change([command], now);
     }
-  }
-
-  private operate(command: BackendCommand, now: Instant): Reply {
-    const outcome = this.states.command(command, now);
-    this.drainStates(now);
-    return outcome.ok ? this.accept(outcome.changed) : outcome;
   }
 
   /** All of them or none, as one generation. */
@@ -183,10 +197,10 @@ export class ControlPlane {
       if (!old.clusters.has(cluster)) continue;
       for (const { address } of backends) {
         this.steer(cluster, address);
-        this.states.repeat(cluster, address);
+        this.operators.states.repeat(cluster, address);
       }
     }
-    this.drainStates(now);
+    this.drainOperators(now);
     for (const { cluster } of changed) this.recordAvailability(cluster);
   }
 
@@ -197,7 +211,7 @@ export class ControlPlane {
 
   private watchBackends(now: Instant): void {
     const clusters = [...this.state.clusters.values()];
-    this.states.configure(clusters);
+    this.operators.states.configure(clusters);
     this.watch.configure(clusters.map(watchedCluster), now);
     this.drainWatch();
   }
@@ -217,7 +231,7 @@ export class ControlPlane {
   }
 
   private status(): Status {
-    const { state, states, generation, numbers, failures, watch } = this;
+    const { state, operators, generation, numbers, failures, watch } = this;
     return {
       generation,
       stopping: this.stopping !== undefined,
@@ -231,7 +245,7 @@ export class ControlPlane {
           backend,
           health: watch.healthOf(settings.cluster, backend.address),
           ejected: watch.isEjected(settings.cluster, backend.address),
-          state: states.stateOf(settings.cluster, backend.address),
+          state: operators.states.stateOf(settings.cluster, backend.address),
         })),
       })),
     };
@@ -246,8 +260,9 @@ export class ControlPlane {
         this.watch.exchanged(report.cluster, report.address, report, now);
         return this.drainWatch();
       case 'BackendFlows':
-        this.states.reported(report);
-        return this.drainStates(now);
+      case 'Answered':
+        this.operators.reported(report, this.generation, now);
+        return this.drainOperators(now);
       case 'Stopped':
         return this.stopProbing(now);
       case 'ListenerFailed':
@@ -287,11 +302,13 @@ export class ControlPlane {
     }
   }
 
-  private drainStates(now: Instant): void {
-    const { states } = this;
-    for (let output = states.pollOutput(); output !== undefined; output = states.pollOutput()) {
-      if (output.kind === 'SetBackendState') this.onStateSet(output, now);
-      else this.tell(output);
+  private drainOperators(now: Instant): void {
+    const { operators } = this;
+    for (let one = operators.pollOutput(); one !== undefined; one = operators.pollOutput()) {
+      if (one.kind === 'Reply') this.outputs.push(one);
+      else if (one.kind === 'Query') this.direct(one);
+      else if (one.kind === 'SetBackendState') this.onStateSet(one, now);
+      else this.tell(one);
     }
   }
 
@@ -345,9 +362,12 @@ export class ControlPlane {
 
   /** Whether new flows may go there: both its probes and its traffic have a say. */
   private steer(cluster: string, address: Address): void {
-    const healthy =
-      this.healthOf(cluster, address) === 'up' && !this.watch.isEjected(cluster, address);
+    const healthy = this.isHealthy(cluster, address);
     this.direct({ kind: 'SetHealth', cluster, address, healthy });
+  }
+
+  private isHealthy(cluster: string, address: Address): boolean {
+    return this.healthOf(cluster, address) === 'up' && !this.watch.isEjected(cluster, address);
   }
 
   private recordAvailability(cluster: string): void {
@@ -358,7 +378,7 @@ export class ControlPlane {
     const conditions = backends.map(({ address }) => ({
       health: this.healthOf(cluster, address),
       ejected: this.watch.isEjected(cluster, address),
-      closing: this.states.isClosing(cluster, address),
+      closing: this.operators.states.isClosing(cluster, address),
     }));
     for (const output of this.rollUp.record(cluster, evaluateAvailability(conditions))) {
       if (output.kind === 'Gauges') this.tell({ ...output, kind: 'Availability' });

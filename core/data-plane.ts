@@ -10,6 +10,7 @@ import type { Output } from './contract.ts';
 import type { Directive, GeneratedDirective, Report } from './directives.ts';
 import { Egress } from './egress.ts';
 import { Evidence } from './evidence.ts';
+import { FlowQueries } from './flow-query.ts';
 import { listenerAnswered, retryListener } from './listener-opening.ts';
 import { GuardedBackends, LoopGuard } from './loop-guard.ts';
 import { Losses } from './losses.ts';
@@ -17,16 +18,15 @@ import type { UdpManager } from './manager.ts';
 import { foldOutput, type ListenerCounters } from './metrics.ts';
 import { OutputQueue } from './output-queue.ts';
 import type { PlaneInput, PlaneOptions, PlaneOutput, Wake } from './plane-contract.ts';
+import { PlaneClusters } from './plane-clusters.ts';
 import type { Listener } from './plane-listener.ts';
-import { Listeners } from './plane-listeners.ts';
+import { isListenerDirective, Listeners } from './plane-listeners.ts';
 import type { Errno, SendFailed } from './ports.ts';
 import { createRandom } from './random.ts';
 import { TableBuilds } from './table-builds.ts';
 import type { Instant } from './time.ts';
 import { UpstreamSources, type OpenFailed } from './upstream-sources.ts';
 import { Upstreams } from './upstreams.ts';
-
-type ClusterDirective = Extract<Directive, { kind: 'SetCluster' | 'RemoveCluster' }>;
 
 interface Stopping {
   readonly deadline: Instant;
@@ -38,25 +38,24 @@ export class DataPlane {
   readonly listeners: Listeners;
   readonly clusters: Clusters;
   private readonly builds: TableBuilds;
-  private readonly loops: LoopGuard;
   private readonly lent: GuardedBackends;
-  /** Learned once a turn, however many directives it brought. */
-  private addressesChanged = false;
+  private readonly planeClusters: PlaneClusters;
   private readonly upstreams: Upstreams;
   private readonly outputs = new OutputQueue<PlaneOutput>();
   private readonly egress = new Egress(this.outputs);
   private readonly sources = new UpstreamSources(this.outputs);
   private readonly evidence = new Evidence((report) => this.report(report));
   private readonly losses: Losses;
+  private readonly queries: FlowQueries;
   private stopping: Stopping | undefined;
   private stopped = false;
   private generation = 0;
   private staleCount = 0;
 
   constructor(options: PlaneOptions) {
-    this.loops = new LoopGuard(options.hosts ?? [], options.tableSeed);
+    const loops = new LoopGuard(options.hosts ?? [], options.tableSeed);
     this.losses = new Losses((report) => this.report(report), options.closesPerTurn);
-    this.lent = new GuardedBackends(this.loops, this.losses.fates);
+    this.lent = new GuardedBackends(loops, this.losses.fates);
     const random = createRandom(options.randomSeed);
     this.clusters = new Clusters(options.placementSeed, random, options.tableSeed);
     const { outputs, clusters, egress, evidence, losses, sources } = this;
@@ -71,6 +70,15 @@ export class DataPlane {
       upstreams,
       drain: (listener, now) => this.drain(listener, now),
       report: (report) => this.report(report),
+    });
+    const { listeners } = this;
+    this.planeClusters = new PlaneClusters({ clusters, listeners, losses, loops });
+    this.queries = new FlowQueries({
+      placementSeed: options.placementSeed,
+      listeners,
+      clusters,
+      fates: losses.fates,
+      drain: (listener, now) => this.drain(listener, now),
     });
   }
 
@@ -258,7 +266,7 @@ export class DataPlane {
   private onFlushed(now: Instant): void {
     if (this.egress.retry()) return;
     this.egress.flushed();
-    if (this.addressesChanged) this.learnAddresses();
+    this.planeClusters.flushed();
     this.evidence.flushed(now);
     this.losses.drains.flushed(now);
     this.builds.flushed(now);
@@ -274,21 +282,20 @@ export class DataPlane {
     }
     this.generation = generation;
     this.builds.begin(this.listeners.isEmpty);
+    if (isListenerDirective(directive)) {
+      this.planeClusters.listenersChanged();
+      return this.listeners.obey(directive, generation, now);
+    }
     switch (directive.kind) {
       case 'SetCluster':
       case 'RemoveCluster':
-        this.addressesChanged = true;
-        return this.changeCluster(directive, now);
-      case 'AddListener':
-      case 'UpdateListener':
-      case 'RemoveListener':
-        this.addressesChanged = true;
-        return this.listeners.obey(directive, generation, now);
+        return this.planeClusters.obey(directive, now);
       case 'SetHealth':
       case 'SetBackendState':
-        return this.losses.learn(this.clusters, directive, now);
       case 'SetProbeTime':
-        return this.clusters.probed(directive);
+        return this.losses.learn(this.clusters, directive, now);
+      case 'Query':
+        return this.answer(directive, now);
       case 'Drain':
         return this.beginDrain({ deadline: directive.deadline, generation }, now);
       case 'Stop':
@@ -297,20 +304,6 @@ export class DataPlane {
       default:
         return assertNever(directive);
     }
-  }
-
-  private changeCluster(directive: ClusterDirective, now: Instant): void {
-    if (directive.kind === 'RemoveCluster') {
-      this.losses.judge(this.clusters.remove(directive.cluster), now);
-      return this.listeners.clusterChanged(directive.cluster, now);
-    }
-    this.losses.judge(this.clusters.set(directive.settings), now);
-    this.listeners.clusterChanged(directive.settings.cluster, now);
-  }
-
-  private learnAddresses(): void {
-    this.addressesChanged = false;
-    this.loops.learn(this.listeners.configs, this.clusters.all);
   }
 
   private beginDrain(stopping: Stopping, now: Instant): void {
@@ -372,6 +365,10 @@ export class DataPlane {
       this.evidence.forwarded(target);
     }
     this.egress.toBackend(listener, socket, header, payload);
+  }
+
+  private answer({ request, query }: Extract<Directive, { kind: 'Query' }>, now: Instant): void {
+    this.report({ kind: 'Answered', request, answer: this.queries.answer(query, now) });
   }
 
   private report(report: Report): void {

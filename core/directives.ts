@@ -4,8 +4,9 @@
  */
 import type { Address } from './address.ts';
 import type { OperatorState } from './balancing/candidates.ts';
-import { listenerId, type ListenerId } from './brand.ts';
+import { listenerId, type ListenerId, type RequestId } from './brand.ts';
 import type { ClusterSettings, Config, ListenerConfig } from './config.ts';
+import type { FlowAnswer, FlowQuery } from './flow-commands.ts';
 import type { Duration, Instant } from './time.ts';
 
 export type Directive =
@@ -51,6 +52,8 @@ export type Directive =
       readonly address: Address;
       readonly took: Duration;
     }
+  /** A question of an operator; `Answered` carries the same number. */
+  | { readonly kind: 'Query'; readonly request: RequestId; readonly query: FlowQuery }
   /** Soft stop: admit nothing new, let live flows finish until `deadline`, then close. */
   | { readonly kind: 'Drain'; readonly deadline: Instant }
   /** Hard stop: close everything now. */
@@ -111,6 +114,7 @@ export type Report =
       readonly change: number;
       readonly flows: number;
     }
+  | { readonly kind: 'Answered'; readonly request: RequestId; readonly answer: FlowAnswer }
   /**
    * An upstream socket could not be opened; its flow was aborted, unless another source address served it: that is told only
    * of a source that this machine does not have, and once.

@@ -1,6 +1,6 @@
-/** Operators, clients and time in any order, through both planes: what is given up gets nothing new. */
+/** Operators, clients and time in any order, through both planes: what is given up gets nothing new, then nothing at all. */
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ControlBench } from '../test/control-bench.ts';
 import {
   addressOf,
@@ -15,11 +15,61 @@ import type { OperatorState } from './balancing/candidates.ts';
 import { listenerId } from './brand.ts';
 import type { Command } from './commands.ts';
 import type { ClusterSettings, OnBackendLoss } from './config.ts';
-import { instant, seconds, type Duration } from './time.ts';
+import { instant, milliseconds, seconds, type Duration } from './time.ts';
 
 const ONE = '10.0.0.1:53';
 const TWO = '10.0.0.2:53';
 const POLICIES: readonly OnBackendLoss[] = ['pin', 'rebind', 'close'];
+
+describe('a client that never pauses', () => {
+  for (const onBackendRemoved of POLICIES) {
+    test(`leaves a draining backend at its deadline and not before (${onBackendRemoved})`, () => {
+      const world = new World({ onBackendRemoved });
+      world.send(1);
+      drain(world, milliseconds(300));
+      const places: unknown[] = [];
+      for (let n = 0; n < 20; n += 1) {
+        world.pass(0.02);
+        places.push(world.send(1));
+      }
+      // The deadline falls on the fifteenth.
+      expect(places).toEqual([...Array<string>(14).fill(ONE), ...Array<string>(6).fill(TWO)]);
+      expect(world.bench.events).toContainEqual({
+        kind: 'BackendDrained',
+        cluster: 'c',
+        address: addressOf(ONE),
+        flowsLeft: 1,
+        reason: 'deadline',
+      });
+    });
+  }
+
+  test('is dropped while its cluster has no backend, and served by the next that comes', () => {
+    const world = new World({ backends: backendsOf(1) });
+    expect(world.send(1)).toBe(ONE);
+    world.configure({ backends: [] });
+    expect(world.send(1)).toBeUndefined();
+    expect(world.bench.plane.countersOf(listenerId(0))).toMatchObject({ droppedNoBackend: 1 });
+    world.configure({ backends: backendsOf(2) });
+    expect(world.send(1)).toBe(TWO);
+    expect(world.bench.plane.flowCount).toBe(1);
+    expect(world.bench.plane.clusters.backendsOf('c')!.flowsAt(addressOf(ONE))).toBe(0);
+  });
+
+  test('loses nothing but its place when its backend is disabled', () => {
+    const world = new World({});
+    world.send(1);
+    world.command({ kind: 'DisableBackend', cluster: 'c', address: addressOf(ONE) });
+    expect(world.send(1)).toBe(TWO);
+    world.command({ kind: 'UndrainBackend', cluster: 'c', address: addressOf(ONE) });
+    expect(world.send(1), 'it stays where it is').toBe(TWO);
+    expect(world.bench.plane.countersOf(listenerId(0))).toMatchObject({
+      flowsCreated: 1,
+      flowsRebound: 1,
+      flowsEvicted: 0,
+    });
+  });
+});
 
 test('a drain without a deadline ends with its last flow, told once', () => {
   const world = new World({});
@@ -54,13 +104,18 @@ test('a new configuration keeps operators’ states, and Status tells them', () 
   const world = new World({});
   drain(world, seconds(60));
   world.send(1);
+  const directed = world.bench.directives.length;
   world.configure({ backends: backendsOf(3, 2, 1) });
+  const repeated = world.bench.directives.slice(directed).map(({ directive }) => directive);
+  expect(repeated, 'a data plane need not remember').toContainEqual(
+    expect.objectContaining({ kind: 'SetBackendState', address: addressOf(ONE), state: 'drained' }),
+  );
   const states = world.bench.status().clusters[0]!.backends.map(({ state }) => state);
   expect(states).toEqual(['active', 'active', 'drained']);
   for (let n = 2; n < 9; n += 1) expect(world.send(n)).not.toBe(ONE);
 });
 
-test('laws: nothing new for what is not active, the last is spared, ends are told once', () => {
+test('laws: nothing new for what is not active, nothing at all for what is given up, the last is spared, ends are told once', () => {
   const seen = new Set<string>();
   fc.assert(
     fc.property(
@@ -179,6 +234,12 @@ class World {
     const isNew = this.bench.ports.calls.some((call) => call.startsWith('open'));
     if (place === undefined) expect(this.active(), 'nobody else would serve').toEqual([]);
     else if (isNew) expect(this.active()).toContain(place);
+    else if (this.settings.onBackendRemoved === 'pin')
+      expect(this.stateOf(place)).not.toBe('drained');
+    else {
+      expect(this.names()).toContain(place);
+      expect(['active', 'draining']).toContain(this.stateOf(place));
+    }
   }
 
   /** Lets time go by, with both timers. */

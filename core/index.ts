@@ -17,6 +17,7 @@ export * from './control-plane.ts';
 export * from './control-pump.ts';
 export * from './data-plane.ts';
 export * from './directives.ts';
+export * from './flow-commands.ts';
 export * from './flow.ts';
 export * from './hash.ts';
 export * from './health/probe-contract.ts';

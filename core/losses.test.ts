@@ -130,6 +130,9 @@ describe('a draining backend', () => {
     bench.pass(0.05);
     bench.turn();
     expect(flowsTold(bench)).toEqual([3, 2, 1]);
+    bench.pass(1);
+    close(bench, 2);
+    expect(flowsTold(bench), 'a flow of the other backend says nothing').toEqual([3, 2, 1]);
   });
 
   test('of which nothing changes is not told of again when a configuration repeats it', () => {

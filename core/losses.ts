@@ -19,12 +19,13 @@ export class Losses {
     this.drains = new DrainProgress(report);
   }
 
-  /** Who may serve, as the control plane has it. */
+  /** What the control plane knows of a backend. */
   learn(
     clusters: Clusters,
-    news: Extract<Directive, { kind: 'SetHealth' | 'SetBackendState' }>,
+    news: Extract<Directive, { kind: 'SetHealth' | 'SetBackendState' | 'SetProbeTime' }>,
     now: Instant,
   ): void {
+    if (news.kind === 'SetProbeTime') return clusters.probed(news);
     this.judge(clusters.learn(news), now);
     const backends = clusters.backendsOf(news.cluster);
     if (news.kind === 'SetBackendState' && backends !== undefined) {

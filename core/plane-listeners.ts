@@ -23,6 +23,11 @@ type ListenerDirective = Extract<
   { kind: 'AddListener' | 'UpdateListener' | 'RemoveListener' }
 >;
 
+export function isListenerDirective(directive: Directive): directive is ListenerDirective {
+  const { kind } = directive;
+  return kind === 'AddListener' || kind === 'UpdateListener' || kind === 'RemoveListener';
+}
+
 export interface ListenersOptions {
   readonly options: PlaneOptions;
   readonly clusters: Clusters;

@@ -45,6 +45,11 @@ export class Random {
     return multiplyHigh(this.next(), bound);
   }
 
+  /** Another that draws what this one would draw next. */
+  fork(): Random {
+    return new Random(this.state());
+  }
+
   state(): RandomState {
     return [this.a >>> 0, this.b >>> 0, this.c >>> 0, this.d >>> 0];
   }

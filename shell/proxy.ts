@@ -168,6 +168,7 @@ export class Proxy {
       case 'BackendRefused':
       case 'BackendTraffic':
       case 'BackendFlows':
+      case 'Answered':
         break;
       case 'Stopped':
         this.settle({ flowsClosed: report.flowsClosed });

@@ -18,7 +18,7 @@ import {
 import { createPolicy } from './create-policy.ts';
 import { backendIdentity } from './identity.ts';
 import { BackendLoads } from './load.ts';
-import type { BalancingPolicy, PolicyFactory, PolicyTools } from './policy.ts';
+import type { BalancingPolicy, Choice, PolicyFactory, PolicyTools } from './policy.ts';
 
 export interface BackendSetOptions {
   /** One of the six by name, or what makes a policy of one's own. */
@@ -35,6 +35,27 @@ export interface BackendSetOptions {
 
 /** The two turns a cluster's fortune can take: every backend is down and any is tried, or one is up again. */
 export type FailOpenChange = 'entered' | 'left';
+
+/** A selection that was not made, and all that it would rest on. */
+export interface Explanation {
+  /** The rule that supplies the candidates. */
+  readonly tier: Tier;
+  readonly candidates: readonly Backend[];
+  readonly choice: Choice | undefined;
+  /** In configuration order, candidates or not. */
+  readonly backends: readonly ExplainedBackend[];
+}
+
+export interface ExplainedBackend {
+  readonly backend: Backend;
+  /** As data planes are told: neither its probes nor its traffic speak against it. */
+  readonly healthy: boolean;
+  readonly state: OperatorState;
+  /** Live flows in this data plane. */
+  readonly flows: number;
+  /** By the cluster's load metric. */
+  readonly load: number;
+}
 
 export class BackendSet implements BackendSource {
   private readonly candidates = new Candidates();
@@ -84,6 +105,25 @@ export class BackendSet implements BackendSource {
     this.failsOpen = this.candidates.tier === 'fail-open';
     if (this.failsOpen) this.failOpenCount += 1;
     return chosen;
+  }
+
+  /**
+   * What `select` would give, and why, without being it: nothing is counted, drawn or taken. No choice where a policy of a
+   * user's own explains nothing.
+   */
+  explain(key: Hash64, now: Instant): Explanation {
+    const { list, tier, known } = this.candidates;
+    const choice = this.policy.explain?.(list, key, now);
+    return {
+      tier,
+      candidates: list,
+      choice,
+      backends: known.map(({ backend, healthy, state }) => {
+        const { loads } = this;
+        const about = { flows: loads.flowsOn(backend), load: loads.loadOf(backend, now) };
+        return { backend, healthy, state, ...about };
+      }),
+    };
   }
 
   /** What selections have shown since the last call; each turn is told once, to be logged once (spec §3.1). */

@@ -2,7 +2,7 @@
 import type { Backend } from '../contract.ts';
 import type { Hash64 } from '../hash.ts';
 import type { Instant } from '../time.ts';
-import type { BalancingPolicy, IsLighter } from './policy.ts';
+import type { BalancingPolicy, Choice, IsLighter } from './policy.ts';
 
 export class LeastLoaded implements BalancingPolicy {
   private readonly isLighter: IsLighter;
@@ -21,5 +21,9 @@ export class LeastLoaded implements BalancingPolicy {
       if (best !== undefined && this.isLighter(candidate, best, now)) best = candidate;
     }
     return best;
+  }
+
+  explain(candidates: readonly Backend[], key: Hash64 | undefined, now: Instant): Choice {
+    return { chosen: this.select(candidates, key, now), reason: { kind: 'Load' } };
   }
 }

@@ -88,6 +88,13 @@ export class BackendLoads {
     return this.holdingOf(backend).load.flows;
   }
 
+  /** What `isLighter` compares: live flows, datagrams, or microseconds once there was a probe. */
+  loadOf(backend: Backend, now: Instant): number {
+    const { load } = this.holdingOf(backend);
+    if (this.metric === 'REQUESTS') return load.requests.total(now);
+    return this.metric === 'CONNECTION_TIME' ? (load.probeTime ?? load.flows) : load.flows;
+  }
+
   /** The objects that live flows hold, of this list or an earlier one. */
   inUse(): Backend[] {
     const held = [...this.holdings].filter(([, { flows }]) => flows > 0);

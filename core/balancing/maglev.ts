@@ -6,7 +6,7 @@
 import type { Backend } from '../contract.ts';
 import { remainder, type Hash64 } from '../hash.ts';
 import { FREE, MaglevTable } from './maglev-table.ts';
-import type { BalancingPolicy } from './policy.ts';
+import type { BalancingPolicy, Choice } from './policy.ts';
 import { RoundRobin } from './round-robin.ts';
 
 const MAGLEV_TABLE_SIZE = 65_537;
@@ -59,13 +59,35 @@ export class Maglev implements BalancingPolicy {
   /** The first slot from the key's on whose backend is a candidate. Without a key, or without such a slot, in turn. */
   select(candidates: readonly Backend[], key: Hash64 | undefined): Backend | undefined {
     if (key === undefined || candidates.length === 0) return this.fallback.select(candidates);
+    const served = this.servedFrom(candidates, remainder(key, this.size));
+    return served ?? this.fallback.select(candidates);
+  }
+
+  explain(candidates: readonly Backend[], key: Hash64 | undefined): Choice {
+    const inTurn = this.fallback.explain(candidates);
+    if (key === undefined || candidates.length === 0) return inTurn;
+    const slot = remainder(key, this.size);
+    const chosen = this.servedFrom(candidates, slot) ?? inTurn.chosen;
+    return {
+      chosen,
+      reason: { kind: 'Slot', slot, size: this.size, held: this.heldBy(candidates) },
+    };
+  }
+
+  /** Slots of each candidate. */
+  private heldBy(candidates: readonly Backend[]): number[] {
+    const held = new Map<Backend | undefined, number>();
+    const { slots, homes } = this.current;
+    for (const place of slots) {
+      const owner = this.serving[homes[place] ?? FREE];
+      held.set(owner, (held.get(owner) ?? 0) + 1);
+    }
+    return candidates.map((candidate) => held.get(candidate) ?? 0);
+  }
+
+  private servedFrom(candidates: readonly Backend[], start: number): Backend | undefined {
     if (candidates !== this.candidates) this.recognise(candidates);
-    const start = remainder(key, this.size);
-    return (
-      this.firstServed(start, this.table.length) ??
-      this.firstServed(0, start) ??
-      this.fallback.select(candidates)
-    );
+    return this.firstServed(start, this.table.length) ?? this.firstServed(0, start);
   }
 
   private firstServed(from: number, end: number): Backend | undefined {

@@ -25,7 +25,36 @@ export interface BalancingPolicy {
    * for: 0 when more may be left. Asked only of a policy that was made with `inSlices`.
    */
   build?(steps: number): number;
+  /**
+   * What `select` with the same arguments would give, and why, for an operator to read. The next selection is as if nobody
+   * had asked: no turn is taken, nothing is drawn.
+   */
+  explain?(candidates: readonly Backend[], key: Hash64 | undefined, now: Instant): Choice;
 }
+
+/** A selection that was not made, with the reason that is proper to its policy. */
+export interface Choice {
+  readonly chosen: Backend | undefined;
+  readonly reason: Reason;
+}
+
+/** Lists go by the candidates. */
+export type Reason =
+  /** It is the turn of the candidate at this place. */
+  | { readonly kind: 'Turn'; readonly place: number }
+  /** These were drawn by chance; of two, the lighter serves. */
+  | { readonly kind: 'Draw'; readonly drawn: readonly Backend[] }
+  /** The first of the lightest. */
+  | { readonly kind: 'Load' }
+  /** The highest score for the key. */
+  | { readonly kind: 'Score'; readonly scores: readonly number[] }
+  /** The key's slot of the table, or the next after it that a candidate holds; and how many slots each holds. */
+  | {
+      readonly kind: 'Slot';
+      readonly slot: number;
+      readonly size: number;
+      readonly held: readonly number[];
+    };
 
 /** Whether `candidate` carries strictly less than `best` at `now`, by the cluster's load metric. */
 export type IsLighter = (candidate: Backend, best: Backend, now: Instant) => boolean;

@@ -3,7 +3,7 @@ import type { Backend } from '../contract.ts';
 import type { Hash64 } from '../hash.ts';
 import type { Random } from '../random.ts';
 import type { Instant } from '../time.ts';
-import type { BalancingPolicy, IsLighter } from './policy.ts';
+import type { BalancingPolicy, Choice, IsLighter } from './policy.ts';
 
 export class PowerOfTwo implements BalancingPolicy {
   private readonly random: Random;
@@ -29,5 +29,15 @@ export class PowerOfTwo implements BalancingPolicy {
     const later = candidates[Math.max(one, other)];
     if (earlier === undefined || later === undefined) return undefined;
     return this.isLighter(later, earlier, now) ? later : earlier;
+  }
+
+  explain(candidates: readonly Backend[], key: Hash64 | undefined, now: Instant): Choice {
+    const drawn: Backend[] = [];
+    const isLighter: IsLighter = (later, earlier) => {
+      drawn.push(earlier, later);
+      return this.isLighter(later, earlier, now);
+    };
+    const chosen = new PowerOfTwo(this.random.fork(), isLighter).select(candidates, key, now);
+    return { chosen, reason: { kind: 'Draw', drawn } };
   }
 }

@@ -4,7 +4,7 @@
  */
 import type { Backend } from '../contract.ts';
 import type { Random } from '../random.ts';
-import type { BalancingPolicy } from './policy.ts';
+import type { BalancingPolicy, Choice } from './policy.ts';
 
 export class WeightedRandom implements BalancingPolicy {
   private readonly random: Random;
@@ -19,6 +19,11 @@ export class WeightedRandom implements BalancingPolicy {
     if (total === 0) return candidates[this.random.below(candidates.length)];
     let ticket = this.random.below(total);
     return candidates.find((candidate) => (ticket -= candidate.weight) < 0);
+  }
+
+  explain(candidates: readonly Backend[]): Choice {
+    const chosen = new WeightedRandom(this.random.fork()).select(candidates);
+    return { chosen, reason: { kind: 'Draw', drawn: chosen === undefined ? [] : [chosen] } };
   }
 }
 

@@ -5,7 +5,7 @@
 import type { Backend } from '../contract.ts';
 import type { Hash64 } from '../hash.ts';
 import { backendHash } from '../placement.ts';
-import { effectiveWeight, type BalancingPolicy } from './policy.ts';
+import { effectiveWeight, type BalancingPolicy, type Choice } from './policy.ts';
 import { RoundRobin } from './round-robin.ts';
 
 export class Rendezvous implements BalancingPolicy {
@@ -22,14 +22,24 @@ export class Rendezvous implements BalancingPolicy {
     let best: Backend | undefined;
     let bestScore = -Infinity;
     for (const candidate of candidates) {
-      const hash = backendHash(key, this.seed, candidate.address);
-      const score = rendezvousScore(hash, effectiveWeight(candidate));
+      const score = this.scoreOf(candidate, key);
       if (score > bestScore) {
         best = candidate;
         bestScore = score;
       }
     }
     return best;
+  }
+
+  explain(candidates: readonly Backend[], key: Hash64 | undefined): Choice {
+    if (key === undefined) return this.keyless.explain(candidates);
+    const scores = candidates.map((candidate) => this.scoreOf(candidate, key));
+    return { chosen: this.select(candidates, key), reason: { kind: 'Score', scores } };
+  }
+
+  private scoreOf(candidate: Backend, key: Hash64): number {
+    const hash = backendHash(key, this.seed, candidate.address);
+    return rendezvousScore(hash, effectiveWeight(candidate));
   }
 }
 
