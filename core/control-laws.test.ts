@@ -10,6 +10,7 @@ import {
   configOf,
   listenerConfig,
 } from '../test/plane-bench.ts';
+import { untilOver } from '../test/until-over.ts';
 import { formatAddress } from './address.ts';
 import { listenerId, LISTENERS_MAX, type SocketId } from './brand.ts';
 import type { Command } from './commands.ts';
@@ -352,7 +353,11 @@ function observed(bench: ControlBench): { control: unknown; planes: unknown } {
 
 /** Where listeners lead a stranger once all tables are built: the very backend if a key decides, else whether there is one. */
 function placesOf(bench: ControlBench): Map<string, string | undefined> {
-  while (bench.plane.pollTimeout()?.reason === 'maglev-build') bench.pump.endTurn();
+  untilOver(() => {
+    const isBuilding = bench.plane.pollTimeout()?.reason === 'maglev-build';
+    if (isBuilding) bench.pump.endTurn();
+    return isBuilding;
+  });
   const places = new Map<string, string | undefined>();
   for (const [name, id] of openListeners(bench)) {
     bench.ports.calls = [];

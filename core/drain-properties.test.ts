@@ -9,6 +9,7 @@ import {
   configOf,
   listenerConfig,
 } from '../test/plane-bench.ts';
+import { untilOver } from '../test/until-over.ts';
 import { formatAddress } from './address.ts';
 import type { BackendCommand } from './backend-commands.ts';
 import type { OperatorState } from './balancing/candidates.ts';
@@ -246,13 +247,14 @@ class World {
   pass(time: number): void {
     const { bench } = this;
     const end = bench.ports.clock + seconds(1) * time;
-    for (;;) {
+    untilOver(() => {
       const next = Math.min(bench.wake ?? Infinity, bench.ports.wake ?? Infinity);
-      if (next > end) break;
+      if (next > end) return false;
       bench.ports.clock = instant(Math.max(next, bench.ports.clock));
       if (next === bench.wake) bench.fire();
       else this.fire();
-    }
+      return true;
+    });
     bench.ports.clock = instant(end);
     this.hear();
   }

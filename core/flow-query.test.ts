@@ -9,6 +9,7 @@ import {
   configOf,
   listenerConfig,
 } from '../test/plane-bench.ts';
+import { untilOver } from '../test/until-over.ts';
 import { formatAddress } from './address.ts';
 import { listenerId } from './brand.ts';
 import { parseCidr, type Cidr } from './cidr.ts';
@@ -64,6 +65,18 @@ describe('ListFlows', () => {
       ),
       { numRuns: 100 },
     );
+  });
+
+  test('tells the hosts of an IPv6 network apart by every word of their addresses', () => {
+    const bench = started();
+    const hosts = ['db8::1', 'db9::1', 'db8:1::1', 'db8:0:0:1::1', 'db8::2'].map(
+      (host) => `2001:${host}`,
+    );
+    for (const host of hosts) ask(bench, `[${host}]:7`, 2);
+    for (const host of hosts) {
+      const found = linesOf(list(bench, { source: block(host) }));
+      expect(found.map(({ client }) => client)).toEqual([addressOf(`[${host}]:7`)]);
+    }
   });
 
   test('gives no more than the limit, says how many there are, and never more than fit one answer', () => {
@@ -183,7 +196,10 @@ describe('Preview', () => {
       answer = reply.ok ? reply.answer : undefined;
     });
     expect(answer).toBeUndefined();
-    while (bench.wake !== undefined) bench.fire();
+    untilOver(() => {
+      if (bench.wake !== undefined) bench.fire();
+      return bench.wake !== undefined;
+    });
     if (answer?.kind !== 'Previewed') throw new Error('a dry run is answered');
     const [first] = answer.preview.listeners;
     const onFour = list(bench, { backend: backendsOf(4)[0]!.address });

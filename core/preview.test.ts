@@ -2,6 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { addressOf, backendsOf, clusterSettings, listenerConfig } from '../test/plane-bench.ts';
+import { untilOver } from '../test/until-over.ts';
 import { Clusters } from './clusters.ts';
 import type { ClusterSettings, OnBackendLoss } from './config.ts';
 import { PLACEMENT_SEED, type Hash64 } from './hash.ts';
@@ -36,7 +37,7 @@ for (const loadBalancing of ['HRW', 'MAGLEV'] as const) {
         });
         const configure = (settings: ClusterSettings): void => {
           live.set(settings);
-          while (live.build(1_000_000));
+          untilOver(() => live.build(1_000_000));
           for (const address of isDown) {
             live.learn({ kind: 'SetHealth', cluster: 'c', address, healthy: false });
           }
@@ -127,8 +128,7 @@ describe('a dry run', () => {
     );
     const options = optionsOf(before!, after!);
     const job = new PreviewJob(options);
-    let slices = 1;
-    while (!job.advance(20_000)) slices += 1;
+    const slices = untilOver(() => !job.advance(20_000));
     expect(job.result()).toEqual(preview(options));
     expect(slices).toBeGreaterThan(20);
   });

@@ -1,6 +1,7 @@
 /** A Maglev table that is built in slices ends as the one built at once, and until then sends nobody to who is gone. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { untilOver } from '../../test/until-over.ts';
 import type { Backend } from '../contract.ts';
 import { PLACEMENT_SEED } from '../hash.ts';
 import { FREE, MaglevTable } from './maglev-table.ts';
@@ -153,5 +154,5 @@ function built(backends: readonly Backend[]): Maglev {
 }
 
 function finish(policy: Maglev, steps: number): void {
-  while (policy.build(steps) === 0);
+  untilOver(() => policy.build(steps) === 0);
 }
