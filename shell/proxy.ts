@@ -3,7 +3,6 @@
  * they report.
  */
 import { randomBytes } from 'node:crypto';
-import { networkInterfaces } from 'node:os';
 import {
   ControlPlane,
   ControlPump,
@@ -24,6 +23,7 @@ import {
   type Report,
 } from '../core/index.ts';
 import { advice } from './advice.ts';
+import { interfaceAddresses } from './config/environment.ts';
 import { DgramDriver } from './drivers/dgram.ts';
 import { OneTimer } from './drivers/timer.ts';
 import { logEvent } from './event-log.ts';
@@ -209,8 +209,7 @@ function randomSeed(): Hash64 {
 
 /** This machine's addresses as they are at the start. */
 function hostAddresses(): Address[] {
-  const interfaces = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
-  return interfaces.flatMap(({ address }) => parseIp(address.replace(/%.*$/, ''), 0) ?? []);
+  return (interfaceAddresses() ?? []).flatMap((address) => parseIp(address, 0) ?? []);
 }
 
 function randomWord(): number {

@@ -1,4 +1,5 @@
 /** What the log says of a file that is read again. Real processes and signals: test/e2e/reload.e2e.test.ts. */
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,6 +46,20 @@ test('a file that is gone changes nothing either', () => {
   expect(lines[0]?.['msg']).toContain('does not exist');
 });
 
+test('of very many problems the first are told, errors before all, and how many there are', () => {
+  const unknown = Array.from({ length: 150 }, (_, index) => `unknown_${index} = 1\n`).join('');
+  const { lines } = reload(`${unknown}${GOOD}requests = -1\n`, DONE);
+  expect(lines.filter(({ path }) => path !== undefined)).toHaveLength(100);
+  expect(lines[0]).toMatchObject({ level: 50, path: 'clusters.c.udp.requests' });
+  expect(lines.at(-2)?.['untold']).toBeGreaterThanOrEqual(51);
+});
+
+test('a pipe without a writer is refused and not awaited, for nobody would serve meanwhile', () => {
+  const { asked, lines } = reload(mkfifo, DONE);
+  expect(asked).toEqual([]);
+  expect(lines[0]?.['msg']).toContain('is a pipe');
+});
+
 test('the whole configuration is asked for at once, and log_level applies to what is told of it', () => {
   const quiet = reload(GOOD, DONE);
   expect(quiet.asked).toHaveLength(1);
@@ -78,14 +93,15 @@ test('what the proxy refuses, and what did not open, is told as an error', () =>
 
 /** What was asked of a proxy that answers so, and the log. */
 function reload(
-  content: string | undefined,
+  content: string | ((file: string) => void) | undefined,
   reply: Reply,
   failures: readonly ListenerFailed[] = [],
 ): { asked: Config[]; lines: Record<string, unknown>[] } {
   const folder = mkdtempSync(join(tmpdir(), 'sozu-udp-reload-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'proxy.toml');
-  if (content !== undefined) writeFileSync(file, content);
+  if (typeof content === 'string') writeFileSync(file, content);
+  else content?.(file);
   const asked: Config[] = [];
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: 'info' }, { write: (line) => void lines.push({ ...parsed(line) }) });
@@ -100,6 +116,10 @@ function reload(
   };
   reloadFile(file, proxy, log);
   return { asked, lines };
+}
+
+function mkfifo(path: string): void {
+  execFileSync('mkfifo', [path]);
 }
 
 function parsed(line: string): object {

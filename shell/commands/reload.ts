@@ -1,6 +1,6 @@
 /**
  * A configuration file that is read again while it is served. All of it is parsed before anything changes: with one error in
- * it the old configuration stays, and every problem is logged with its path and line.
+ * it the old configuration stays, and the problems are logged with path and line.
  */
 import { formatAddress } from '../../core/index.ts';
 import { advice } from '../advice.ts';
@@ -10,10 +10,13 @@ import type { Problem } from '../config/problem.ts';
 import type { Log } from '../log.ts';
 import type { Proxy } from '../proxy.ts';
 
+/** A log is no place for every line of a long file that went wrong: `check` tells all of it. */
+const PROBLEMS_TOLD_MAX = 100;
+
 /** Reads `file` and gives it to `proxy`. Whatever becomes of it is told in the log. */
 export function reloadFile(file: string, proxy: Pick<Proxy, 'reload'>, log: Log): void {
-  const { config, settings, problems } = loadConfig(file, readEnvironment());
-  for (const problem of problems) logProblem(log, problem);
+  const { config, settings, problems } = loadConfig(file, readEnvironment(), 'refused');
+  logProblems(log, problems);
   if (config === undefined || settings === undefined) {
     log.error({ file }, 'not reloaded: the old configuration stays');
     return;
@@ -32,6 +35,13 @@ export function reloadFile(file: string, proxy: Pick<Proxy, 'reload'>, log: Log)
     const commands = answer?.kind === 'Reloaded' ? answer.commands : 0;
     log.info({ file, changed, commands, generation }, 'reloaded');
   });
+}
+
+/** Errors come first among them, so none is hidden behind warnings. */
+function logProblems(log: Log, problems: readonly Problem[]): void {
+  for (const problem of problems.slice(0, PROBLEMS_TOLD_MAX)) logProblem(log, problem);
+  const untold = problems.length - PROBLEMS_TOLD_MAX;
+  if (untold > 0) log.warn({ untold }, 'more problems: `sozu-udp check` tells all of them');
 }
 
 function logProblem(log: Log, { severity, problem, ...where }: Problem): void {

@@ -23,9 +23,14 @@ export function readEnvironment(): Environment {
   };
 }
 
-function interfaceAddresses(): readonly string[] {
-  const addresses = Object.values(networkInterfaces()).flatMap((interfaces) => interfaces ?? []);
-  return addresses.map(({ address }) => address.replace(/%.*$/, ''));
+/** IP addresses of this machine's interfaces; undefined when it has no descriptor left to ask with. */
+export function interfaceAddresses(): readonly string[] | undefined {
+  try {
+    const addresses = Object.values(networkInterfaces()).flatMap((interfaces) => interfaces ?? []);
+    return addresses.map(({ address }) => address.replace(/%.*$/, ''));
+  } catch {
+    return undefined;
+  }
 }
 
 function ephemeralPorts(): number | undefined {

@@ -1,19 +1,32 @@
 /**
  * Reads a configuration from disk, with an answer for everything that a path can turn out to be.
  */
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import type { Environment } from './environment.ts';
 import { parseConfig, refuse, type Parsed } from './parse.ts';
 
 /** Forty thousand backends fit; a larger file is something else. */
 export const CONFIG_BYTES_MAX = 4_194_304;
 
+/** Who waits for the writer of a pipe does nothing else: a start may, a proxy that serves may not. */
+export type Pipes = 'awaited' | 'refused';
+
 /** Reads and parses the file at `path`. Never throws: what the file system refuses is a problem like any other. */
-export function loadConfig(path: string, environment: Environment): Parsed {
+export function loadConfig(
+  path: string,
+  environment: Environment,
+  pipes: Pipes = 'awaited',
+): Parsed {
   let descriptor: number | undefined;
   try {
-    descriptor = openSync(path, 'r');
+    // An open of a pipe waits for its writer, unless told not to.
+    const waiting = pipes === 'awaited' ? 0 : constants.O_NONBLOCK;
+    descriptor = openSync(path, constants.O_RDONLY | waiting);
     const status = fstatSync(descriptor);
+    if (status.isFIFO() && pipes === 'refused') {
+      const problem = `${path} is a pipe, and is not awaited while datagrams come`;
+      return refuse({ problem, fix: 'name a file' });
+    }
     if (status.isDirectory())
       return refuse({ problem: `${path} is a directory`, fix: 'name a file' });
     if (!status.isFile() && !status.isFIFO()) {
