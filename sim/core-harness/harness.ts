@@ -361,7 +361,8 @@ export class CoreHarness {
 
   private checkWholeState(): void {
     const { created, evicted } = this.history;
-    const outside = { created, evicted, highestCap: this.model.highestCap };
+    const { isGuarded, model } = this;
+    const outside = { created, evicted, highestCap: model.highestCap, isGuarded };
     try {
       checkState(this.manager, outside, this.observer, this.verifier);
     } catch (error) {

@@ -34,6 +34,17 @@ const [SAMPLE] = fc.sample(
   },
 );
 
+const TERMS = {
+  responsesPerRequest: true,
+  requestsLinger: false,
+  graceMs: 9,
+  forwardEmpty: false,
+  rate: 4,
+  burst: 1,
+  creditFactor: 3,
+  creditFloor: 0,
+};
+
 describe('the format', () => {
   test('keeps whatever can be drawn', () => {
     fc.assert(
@@ -42,6 +53,20 @@ describe('the format', () => {
       }),
       { numRuns: 50 },
     );
+  });
+
+  test('reads a cluster with terms, and one of before that has none', () => {
+    const [plain] = fc.sample(
+      replays.filter(({ initial }) => initial.config.terms === undefined),
+      { numRuns: 1, seed: 2 },
+    );
+    const text = encodeReplay(plain!);
+    const withTerms = text.replace('"perSubnet":', `"terms":${JSON.stringify(TERMS)},"perSubnet":`);
+    expect(decodeReplay(text)).toEqual({ ok: true, replay: plain });
+    expect(decodeReplay(withTerms)).toMatchObject({
+      ok: true,
+      replay: { initial: { config: { terms: TERMS } } },
+    });
   });
 
   test('has one action a line', () => {
@@ -147,6 +172,30 @@ describe('the format', () => {
       ),
       'actions[0].flow.by',
       'expected one of id, memory',
+    ],
+    [
+      'a fate nobody has',
+      swap(/\[\n.*\n/, '[\n{"kind":"LoseBackend","backend":0,"removed":true,"fate":"mourn"},\n'),
+      'actions[0].fate',
+      'expected one of pin, rebind, close',
+    ],
+    [
+      'a host out of the pool',
+      swap(/\[\n.*\n/, '[\n{"kind":"Deny","hosts":65536},\n'),
+      'actions[0].hosts',
+      'expected an integer from 0 to 65535',
+    ],
+    [
+      'a rate that divides no second',
+      swap('"perSubnet":', `"terms":${JSON.stringify({ ...TERMS, rate: 3 })},"perSubnet":`),
+      'initial.config.terms.rate',
+      'expected one of 0, 1, 2',
+    ],
+    [
+      'terms without a field',
+      swap('"perSubnet":', '"terms":{},"perSubnet":'),
+      'initial.config.terms.graceMs',
+      'missing, expected an integer',
     ],
   ])('refuses %s, by its path', (_, damage, path, problem) => {
     const decoding = decodeReplay(damage(encodeReplay(SAMPLE!)));
