@@ -129,8 +129,9 @@ test.for([
   const range = 'net.ipv4.ip_local_port_range=40000 40019';
   runNow('ip', ['netns', 'exec', namespace, 'sysctl', '-qw', range]);
   const backends = [1, 2, 3, 4, 5].map((number) => `127.0.0.1:530${number}`);
-  const file = temporaryFile('proxy.toml', toml({ listen: '127.0.0.1:5300', backends }));
-  const program = [process.execPath, fileOf('port-range.mjs'), file, ...row.sources];
+  const udp = { upstream_source: row.sources };
+  const file = temporaryFile('proxy.toml', toml({ listen: '127.0.0.1:5300', backends, udp }));
+  const program = [process.execPath, fileOf('port-range.mjs'), file];
   const inside = ['netns', 'exec', namespace, ...program];
   const { stdout, stderr, code } = await runToEnd('ip', inside);
   expect({ stderr, code }).toEqual({ stderr: '', code: 0 });

@@ -14,6 +14,7 @@ const PACKAGES = {
   dnsperf: 'dnsperf',
   ip: 'iproute2',
   tc: 'iproute2',
+  ss: 'iproute2',
   prlimit: 'util-linux',
   gcc: 'gcc',
 } as const;

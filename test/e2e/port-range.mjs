@@ -1,5 +1,5 @@
 /**
- * How many flows a range of ephemeral ports carries: `node port-range.mjs FILE [SOURCE …]`, as root in a network namespace
+ * How many flows a range of ephemeral ports carries: `node port-range.mjs FILE`, as root in a network namespace
  * whose range is small. Prints what the proxy counted and how many flows came from each address. Clients and backends have
  * fixed ports outside the range, so that every port of it is the proxy's.
  */
@@ -7,24 +7,21 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
-import { listenerId, parseIp, unaccountedDatagrams } from '../../dist/core/index.js';
+import { listenerId, unaccountedDatagrams } from '../../dist/core/index.js';
 import { createLog, parseConfig, Proxy } from '../../dist/shell/index.js';
 
 const CLIENTS = 100;
 
-const [file, ...sources] = process.argv.slice(2);
-const { config } = parseConfig(readFileSync(file));
-const upstreamSources = sources.map((source) => parseIp(source, 0));
-const clusters = config.clusters.map((cluster) => ({ ...cluster, upstreamSources }));
+const { config } = parseConfig(readFileSync(process.argv[2]));
 
 const flows = {};
-for (const { address } of clusters[0].backends) {
+for (const { address } of config.clusters[0].backends) {
   const backend = await bound(address.port);
   backend.on('message', (_, from) => {
     flows[from.address] = (flows[from.address] ?? 0) + 1;
   });
 }
-const proxy = new Proxy({ ...config, clusters }, createLog('fatal'));
+const proxy = new Proxy(config, createLog('fatal'));
 const counters = proxy.countersOf(listenerId(0));
 const clients = [];
 for (let number = 0; number < CLIENTS; number += 1) clients.push(await bound(20_000 + number));

@@ -86,7 +86,7 @@ export async function rewriteConfig(proxy: ProxyProcess, content: string): Promi
   );
 }
 
-type Keys = Readonly<Record<string, string | number | boolean>>;
+type Keys = Readonly<Record<string, string | number | boolean | readonly string[]>>;
 
 export interface Setup {
   /** Listener addresses, `ip:port`. */
