@@ -25,7 +25,7 @@ await program().parseAsync();
 
 function program(): Command {
   const command = new Command('sozu-udp')
-    .description('A UDP load balancer: one listener, many flows, each pinned to a backend.')
+    .description('A UDP load balancer: each client socket is a flow, pinned to a backend.')
     .version(packageVersion(), '--version', 'print the version')
     .helpOption('--help', 'print this help')
     .showHelpAfterError()

@@ -132,7 +132,10 @@ const listenerShape = {
 const backendShape = {
   address: sozu(ipPort(), 'Where datagrams go; also the identity that HRW and Maglev hash.'),
   backend_id: withFallback(
-    sozu(z.string().min(1).optional(), 'Name in logs and metrics.'),
+    sozu(
+      z.string().min(1).optional(),
+      'A name for those who list or explain flows. The log names backends by address.',
+    ),
     '`<cluster>-<index>-<address>`',
   ),
   weight: sozu(

@@ -57,6 +57,12 @@ test('an idle time below the 120 s of RFC 4787 is a warning on any other port', 
     expect.stringMatching(/^listeners\[0\]\.back_timeout: 60 s/),
   ]);
   expect(warnings({ ...port, keys: 'front_timeout = 120\nback_timeout = 120' })).toEqual([]);
+  expect(fixes({ ...port, keys: 'front_timeout = 119\nback_timeout = 120' })).toEqual([
+    expect.stringMatching(/^write front_timeout = 120, unless/),
+  ]);
+  expect(fixes(port)).toEqual([
+    expect.stringMatching(/^write front_timeout = 120 and back_timeout = 120, unless/),
+  ]);
   expect(warnings({ ...port, keys: 'front_timeout = 0\nback_timeout = 300' })).toEqual([
     expect.stringContaining('idle at once'),
   ]);
@@ -363,4 +369,8 @@ function warnings(parts: Parts, environment: Environment = {}): readonly string[
   const { config, problems } = parseConfig(toml(parts), environment);
   expect(config).toBeDefined();
   return problems.map(({ path, problem }) => `${path}: ${problem}`);
+}
+
+function fixes(parts: Parts): readonly (string | undefined)[] {
+  return parseConfig(toml(parts)).problems.map(({ fix }) => fix);
 }

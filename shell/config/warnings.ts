@@ -119,7 +119,11 @@ function warnOfTimeouts(
   if (least === 0 || least >= IDLE_SECONDS_MIN) return;
   const shorter = front < back ? 'front_timeout' : 'back_timeout';
   const problem = `${least} s is below the ${IDLE_SECONDS_MIN} s of RFC 4787 for port ${table.address.port}`;
-  const fix = `write ${shorter} = ${IDLE_SECONDS_MIN}, unless clients never pause that long`;
+  const both = Math.max(front, back) < IDLE_SECONDS_MIN;
+  const raised = (both ? ['front_timeout', 'back_timeout'] : [shorter])
+    .map((key) => `${key} = ${IDLE_SECONDS_MIN}`)
+    .join(' and ');
+  const fix = `write ${raised}, unless clients never pause that long`;
   report.warning([...path, shorter], problem, fix);
 }
 
@@ -245,7 +249,7 @@ function warnOfBackends({ id, path, table }: ClusterDraft, report: Report): void
       );
     }
     if (backend.backend_id !== undefined && ids.has(backend.backend_id)) {
-      const problem = `"${backend.backend_id}" names two backends: logs cannot tell them apart`;
+      const problem = `"${backend.backend_id}" names two backends, so it names neither`;
       report.warning([...at, index, 'backend_id'], problem, 'rename one');
     }
     addresses.add(name);

@@ -105,7 +105,7 @@ function runMerge(files: string[], flags: Pick<Flags, 'json' | 'junit'>): void {
 function listScenarios(): void {
   for (const { name, purpose, share } of SCENARIOS) {
     const swept = share > 0 ? `${share * 100} % of a plain sweep` : 'by name only';
-    print(`${name.padEnd(10)} ${purpose} (${swept})\n`);
+    print(`${name.padEnd(13)} ${purpose} (${swept})\n`);
   }
 }
 

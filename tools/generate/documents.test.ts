@@ -37,7 +37,8 @@ test('the configuration that README.md shows loads without errors or warnings', 
   expect(config?.clusters[0]).toMatchObject({
     proxyProtocolEveryDatagram: true,
     sendProxyProtocol: true,
-    responses: 0,
+    responses: 1,
+    responsesPerRequest: true,
   });
 });
 
