@@ -5,14 +5,22 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
+import { reconcile } from '../../core/reconcile.ts';
 import { CONFIG_BYTES_MAX, loadConfig } from './load.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sozu-udp-load-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test('a good file loads', () => {
+test('documented_udp_dns_example_loads_and_emits_udp_requests: one cluster, and one listener that leads there', () => {
   const path = fileURLToPath(new URL('testdata/dns.toml', import.meta.url));
-  expect(loadConfig(path, {}).config?.clusters.map(({ cluster }) => cluster)).toEqual(['dns']);
+  const config = loadConfig(path, {}).config!;
+  const commands = reconcile({ ...config, listeners: [], clusters: [] }, config);
+  expect(commands).toMatchObject([
+    { kind: 'AddCluster', settings: { cluster: 'dns', responses: 1, sendProxyProtocol: true } },
+    { kind: 'SetBackends', cluster: 'dns', backends: config.clusters[0]!.backends },
+    { kind: 'AddListener', config: { cluster: 'dns', maxRxDatagramSize: 1_500 } },
+    { kind: 'ActivateListener', address: config.listeners[0]!.address },
+  ]);
 });
 
 test.each([
