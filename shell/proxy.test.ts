@@ -87,6 +87,22 @@ describe('a running proxy', () => {
     ]);
     await stop(proxy);
   });
+
+  test('names every upstream source that this machine does not have', async () => {
+    // Of the net for documentation (RFC 5737), which nobody has.
+    const upstreamSources = [ipv4(0xcb007109, 0), ipv4(0xcb00710a, 0)];
+    const { clusters } = configFor(LOCAL, ipv4(LOOPBACK, 9));
+    const { proxy, client, front } = start(undefined, {
+      clusters: clusters.map((one) => ({ ...one, upstreamSources })),
+    });
+    client.send(front, Uint8Array.of(1));
+    await vi.waitFor(() => {
+      expect(proxy.countersOf(FRONT)).toMatchObject({ upstreamOpenFailed: 2, flowsShed: 1 });
+    });
+    const told = lines.filter((line) => JSON.stringify(line).includes('EADDRNOTAVAIL'));
+    expect(told).toMatchObject([{ source: '203.0.113.9' }, { source: '203.0.113.10' }]);
+    await stop(proxy);
+  });
 });
 
 describe('health', () => {

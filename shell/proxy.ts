@@ -191,15 +191,16 @@ export class Proxy {
     this.log.error({ listener, errno, suppressed }, `cannot listen${hope}`);
   }
 
+  /** Sources that are not there are told each by its own name: who mends one wants to know of the other. */
   private logUpstreamFailure({ errno, source }: UpstreamFailed): void {
-    const suppressed = this.limiter.admit(errno);
+    const from = source === undefined ? undefined : formatIp(source);
+    const isMissing = errno === 'EADDRNOTAVAIL' && from !== undefined;
+    const suppressed = this.limiter.admit(isMissing ? `${errno} ${from}` : errno);
     if (suppressed === undefined) return;
-    const from = source === undefined ? {} : { source: formatIp(source) };
-    const what =
-      errno === 'EADDRNOTAVAIL' && source !== undefined
-        ? 'an upstream source is no address of this machine'
-        : 'an upstream socket could not be opened; flow refused';
-    this.log.warn({ errno, ...from, suppressed }, what);
+    const what = isMissing
+      ? 'an upstream source is no address of this machine'
+      : 'an upstream socket could not be opened; flow refused';
+    this.log.warn({ errno, source: from, suppressed }, what);
   }
 }
 
