@@ -56,6 +56,13 @@ describe('a drain', () => {
     expect(outputs()).toEqual([1, 2, 3].map((change) => state('draining', change)));
   });
 
+  test('of a backend that is named by its IPv4-mapped address is that of the IPv4 one', () => {
+    const { states, outputs } = started();
+    const address = addressOf('[::ffff:10.0.0.1]:53');
+    states.command({ kind: 'DrainBackend', cluster: 'c', address }, START);
+    expect(outputs()).toEqual([state('draining', 1)]);
+  });
+
   test('that was taken back and begun anew is not ended by word of the first', () => {
     const { states, outputs } = started();
     drain(states, 2);

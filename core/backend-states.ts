@@ -2,7 +2,7 @@
  * What operators want of backends: active, draining until a deadline, drained, disabled. A drain ends when no flow is left or
  * its time is over, because a client that keeps sending would hold it open for ever.
  */
-import { formatAddress, type Address } from './address.ts';
+import { formatAddress, unmap, type Address } from './address.ts';
 import { assertNever } from './assert.ts';
 import type { BackendCommand, BackendOutcome } from './backend-commands.ts';
 import type { OperatorState } from './balancing/candidates.ts';
@@ -70,7 +70,8 @@ export class BackendStates {
   }
 
   /** A refused command changes nothing; one that finds things as it wants them says so and changes nothing either. */
-  command(command: BackendCommand, now: Instant): BackendOutcome {
+  command(asked: BackendCommand, now: Instant): BackendOutcome {
+    const command = { ...asked, address: unmap(asked.address) };
     const refusal = this.refusal(command);
     if (refusal !== undefined) return refusal;
     const before = this.closing.get(keyOf(command));

@@ -2,7 +2,9 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { anyCommand, configs } from '../test/config-arbitraries.ts';
 import { addressOf, backendsOf, clusterSettings, listenerConfig } from '../test/plane-bench.ts';
+import { ipv4 } from './address.ts';
 import type { ConfigCommand } from './commands.ts';
+import { NO_SOURCE_RATES, type SourceRates } from './config.ts';
 import { applyCommands, EMPTY_STATE, type Applied, type ControlState } from './control-state.ts';
 import { knobsOf, reconcileState } from './reconcile.ts';
 import { sameValue } from './same-value.ts';
@@ -18,7 +20,9 @@ describe('listeners', () => {
   test('B22, duplicate_listener_address_rejected: an address has one listener, also in other clothes', () => {
     expect(run(ADD, ADD)).toMatchObject({ ok: false, error: { kind: 'Exists' } });
     const mapped = listenerConfig({ address: addressOf('[::ffff:10.0.0.53]:53') });
-    expect(run(ADD, { kind: 'AddListener', config: mapped })).toMatchObject({ ok: false });
+    const ADD_MAPPED: ConfigCommand = { kind: 'AddListener', config: mapped };
+    expect(run(ADD, ADD_MAPPED)).toMatchObject({ ok: false });
+    expect(listener(run(ADD_MAPPED))).toEqual(listener(run(ADD)));
   });
 
   test('one is inactive until activated, and a second time changes nothing', () => {
@@ -161,6 +165,30 @@ describe('clusters and backends', () => {
       }
     },
   );
+
+  test('an IPv4-mapped address of a backend is the IPv4 one', () => {
+    const mapped = { ...one!, address: addressOf('[::ffff:10.0.0.1]:53') };
+    expect(onto(run(CLUSTER, backend(one)), backend(mapped))).toMatchObject({ changed: false });
+    const whole: ConfigCommand = { kind: 'SetBackends', cluster: 'c', backends: [mapped] };
+    expect(backends(run(CLUSTER, whole))).toEqual([one]);
+  });
+
+  test.each<Partial<SourceRates>>([
+    { newFlowsPerSecond: 0.5 },
+    { newFlowsBurst: -1 },
+    { datagramsPerSecond: 2 ** 32 + 1 },
+    { datagramsBurst: Number.NaN },
+    { columns: 0 },
+    { columns: 300 },
+    { columns: 131_072 },
+    { deny: Array.from({ length: 10_001 }, (_, n) => ({ base: ipv4(n, 0), bits: 32 })) },
+  ])('rates that no data plane can keep are refused, alone and in a file', (more) => {
+    const settings = clusterSettings({ rates: { ...NO_SOURCE_RATES, ...more } });
+    const refusal = { ok: false, error: { kind: 'Invalid' } };
+    expect(run({ kind: 'AddCluster', settings: knobsOf(settings) })).toMatchObject(refusal);
+    const file = { listeners: [], clusters: [settings], grace: seconds(5) };
+    expect(run(...reconcileState(EMPTY_STATE, file))).toMatchObject(refusal);
+  });
 
   test('a cluster without a name is refused', () => {
     const settings = knobsOf(clusterSettings({ cluster: '' }));

@@ -2,15 +2,23 @@
  * The configuration that is wanted, and what each command does to it. Pure: no outputs, no probes, no sockets. What changed is
  * seen by comparing two states (control-directives.ts), so a command that changes nothing can direct nothing.
  */
-import { formatAddress, unmap, type Address } from './address.ts';
+import { formatAddress, isMapped, unmap, type Address } from './address.ts';
 import { assertNever } from './assert.ts';
 import { backendIdentity } from './balancing/identity.ts';
 import { LISTENERS_MAX } from './brand.ts';
 import { refused, type ClusterKnobs, type ConfigCommand, type Refused } from './commands.ts';
-import { LIMITS, type ClusterSettings, type Config, type ListenerConfig } from './config.ts';
+import { ACCESS_RULES_MAX } from './cidr.ts';
+import {
+  LIMITS,
+  type ClusterSettings,
+  type Config,
+  type ListenerConfig,
+  type SourceRates,
+} from './config.ts';
 import { DATAGRAM_BYTES_MAX, type Backend } from './contract.ts';
 import { sameValue } from './same-value.ts';
 import { seconds, type Duration } from './time.ts';
+import { COLUMNS_MAX, TOKENS_MAX } from './token-sketch.ts';
 
 export interface ListenerState {
   readonly config: ListenerConfig;
@@ -162,6 +170,8 @@ function editedListener(known: ListenerState, command: ListenerEdit): ListenerSt
 
 function addCluster(draft: Draft, knobs: ClusterKnobs): Outcome {
   if (knobs.cluster === '') return refused('Invalid', 'a cluster has a name');
+  const invalid = whatIsWrongWithRates(knobs.rates);
+  if (invalid !== undefined) return invalid;
   const known = draft.clusters.get(knobs.cluster);
   const wanted: ClusterSettings = { ...knobs, backends: known?.backends ?? [] };
   if (sameValue(wanted, known)) return false;
@@ -212,8 +222,13 @@ function editedBackends(
 
 function distinctOrInvalid(backends: readonly Backend[]): readonly Backend[] | Refused {
   const wrong = backends.find(({ weight }) => !isNatural(weight, LIMITS.backendWeightMax));
-  if (wrong === undefined) return distinctBackends(backends);
+  if (wrong === undefined) return distinctBackends(backends.map(unmapped));
   return refused('Invalid', `a weight is a whole number from 0 to ${LIMITS.backendWeightMax}`);
+}
+
+function unmapped(backend: Backend): Backend {
+  const { address } = backend;
+  return isMapped(address) ? { ...backend, address: unmap(address) } : backend;
 }
 
 /** What a data plane would trip over. A file's values were checked before, with all there is to say about them. */
@@ -225,6 +240,20 @@ function whatIsWrongWith({ maxFlows, maxRxDatagramSize }: ListenerConfig): Refus
     return refused('Invalid', `max_rx_datagram_size is at most ${DATAGRAM_BYTES_MAX} bytes`);
   }
   return undefined;
+}
+
+function whatIsWrongWithRates(rates: SourceRates): Refused | undefined {
+  const { newFlowsPerSecond, newFlowsBurst, datagramsPerSecond, datagramsBurst } = rates;
+  const counts = [newFlowsPerSecond, newFlowsBurst, datagramsPerSecond, datagramsBurst];
+  if (!counts.every((count) => isNatural(count, TOKENS_MAX))) {
+    return refused('Invalid', `rates and bursts are whole numbers up to ${TOKENS_MAX}`);
+  }
+  const { columns, allow, deny } = rates;
+  if (columns < 1 || !isNatural(columns, COLUMNS_MAX) || (columns & (columns - 1)) !== 0) {
+    return refused('Invalid', `a sketch has a power of two of columns, at most ${COLUMNS_MAX}`);
+  }
+  if (allow.length + deny.length <= ACCESS_RULES_MAX) return undefined;
+  return refused('Invalid', `access lists have at most ${ACCESS_RULES_MAX} blocks`);
 }
 
 function isNatural(value: number, max: number): boolean {
