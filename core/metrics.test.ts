@@ -18,6 +18,7 @@ import {
 } from '../test/flow-rig.ts';
 import {
   activeFlows,
+  closesByReason,
   CATALOGUE,
   droppedDatagrams,
   dropsByReason,
@@ -70,9 +71,9 @@ test('datagrams are counted with their bytes, by the metric and not by the send'
   });
 });
 
-test('what is no metric and no drop counts nothing', () => {
+test('what is no metric, no drop and no close counts nothing', () => {
   const counters = newCounters();
-  for (const output of [armed(3), opened(0), ...closed(0, 'Idle').slice(1)]) {
+  for (const output of [armed(3), opened(0)]) {
     foldOutput(counters, output);
   }
   expect(counters).toEqual(newCounters());
@@ -96,6 +97,9 @@ test('whatever a machine did: active flows are its flows, each datagram ended on
         }
         expect(activeFlows(counters)).toBe(rig.manager.flowCount);
         expect(unaccountedDatagrams(counters)).toBe(0);
+        expect(sumOf(closesByReason(counters)), 'each close has one reason').toBe(
+          counters.flowsEvicted,
+        );
         expect(counters).toMatchObject({
           datagramsIn: counters.forwarded,
           datagramsOut: counters.returned,
@@ -126,3 +130,22 @@ test('drops are told by reason, and those that never happened are not told', () 
   const counters = { ...newCounters(), droppedNoBackend: 2, droppedWqFull: 1, forwarded: 9 };
   expect(dropsByReason(counters)).toEqual({ no_backend: 2, wq_full: 1 });
 });
+
+test.each([
+  ['Idle', 'idle'],
+  ['ResponsesReached', 'responses'],
+  ['RequestsReached', 'requests'],
+  ['Drain', 'drain'],
+  ['Aborted', 'aborted'],
+  ['BackendLost', 'backend_lost'],
+  ['Killed', 'killed'],
+] as const)('B20: a flow that closed as %s is counted as %s', (reason, word) => {
+  const counters = newCounters();
+  for (const output of closed(0, reason)) foldOutput(counters, output);
+  expect(closesByReason(counters)).toEqual({ [word]: 1 });
+  expect(counters.flowsEvicted).toBe(1);
+});
+
+function sumOf(counts: Readonly<Record<string, number>>): number {
+  return Object.values(counts).reduce((sum, count) => sum + count, 0);
+}

@@ -3,7 +3,7 @@
  * can be derived (active flows, all drops) is derived, so that no two figures can disagree.
  */
 import { assertNever } from './assert.ts';
-import type { DropReason, MetricEvent, Output } from './contract.ts';
+import type { CloseReason, DropReason, MetricEvent, Output } from './contract.ts';
 
 /** What one listener counts. Plain numbers, exact up to 2^53. */
 export interface ListenerCounters {
@@ -20,6 +20,13 @@ export interface ListenerCounters {
   flowsShed: number;
   flowsShedSourceLimit: number;
   flowsRebound: number;
+  closedIdle: number;
+  closedResponses: number;
+  closedRequests: number;
+  closedDrain: number;
+  closedAborted: number;
+  closedBackendLost: number;
+  closedKilled: number;
   upstreamOpenFailed: number;
   upstreamRefused: number;
   sendFailedLate: number;
@@ -63,6 +70,13 @@ export const CATALOGUE: Readonly<Record<keyof ListenerCounters, MetricDescriptio
   flowsShed: sozu('udp.flows.shed', 'flows', 'refused at the cap, or without an upstream socket'),
   flowsShedSourceLimit: ours('udp.flows.shed.source_limit', 'flows', 'refused by a source limit'),
   flowsRebound: ours('udp.flows.rebound', 'flows', 'that went on with another backend'),
+  closedIdle: ours('udp.flows.closed.idle', 'flows', 'closed by their idle time'),
+  closedResponses: ours('udp.flows.closed.responses', 'flows', 'closed with their last reply'),
+  closedRequests: ours('udp.flows.closed.requests', 'flows', 'closed with their last request'),
+  closedDrain: ours('udp.flows.closed.drain', 'flows', 'closed with their listener'),
+  closedAborted: ours('udp.flows.closed.aborted', 'flows', 'closed for want of a socket'),
+  closedBackendLost: ours('udp.flows.closed.backend_lost', 'flows', 'closed with their backend'),
+  closedKilled: ours('udp.flows.closed.killed', 'flows', 'closed by an operator'),
   upstreamOpenFailed: ours('udp.upstream.open_failed', 'events', 'upstream sockets not opened'),
   upstreamRefused: ours('udp.upstream.refused', 'events', 'refusals (ICMP) seen from backends'),
   sendFailedLate: ours('udp.send.failed_late', 'datagrams', 'lost after the kernel took them'),
@@ -116,8 +130,6 @@ export const CATALOGUE: Readonly<Record<keyof ListenerCounters, MetricDescriptio
   ),
 };
 
-const DROPPED = 'udp.datagrams.dropped.';
-
 export function newCounters(): ListenerCounters {
   return {
     clientReceived: 0,
@@ -133,6 +145,13 @@ export function newCounters(): ListenerCounters {
     flowsShed: 0,
     flowsShedSourceLimit: 0,
     flowsRebound: 0,
+    closedIdle: 0,
+    closedResponses: 0,
+    closedRequests: 0,
+    closedDrain: 0,
+    closedAborted: 0,
+    closedBackendLost: 0,
+    closedKilled: 0,
     upstreamOpenFailed: 0,
     upstreamRefused: 0,
     sendFailedLate: 0,
@@ -168,7 +187,18 @@ function isCounter(key: string): key is keyof ListenerCounters {
 export function foldOutput(counters: ListenerCounters, output: Output): void {
   if (output.kind === 'Metric') foldMetric(counters, output.event);
   else if (output.kind === 'Drop') foldDrop(counters, output.reason);
+  else if (output.kind === 'CloseFlow') counters[CLOSED[output.reason]] += 1;
 }
+
+const CLOSED = {
+  Idle: 'closedIdle',
+  ResponsesReached: 'closedResponses',
+  RequestsReached: 'closedRequests',
+  Drain: 'closedDrain',
+  Aborted: 'closedAborted',
+  BackendLost: 'closedBackendLost',
+  Killed: 'closedKilled',
+} as const satisfies Record<CloseReason, keyof ListenerCounters>;
 
 /** `udp.active_flows`: never below zero, because both sides are counted where they happen. */
 export function activeFlows(counters: ListenerCounters): number {
@@ -197,12 +227,21 @@ export function droppedDatagrams(counters: ListenerCounters): number {
 
 /** Drops by the last word of each metric's name, as `no_backend`; those that never happened are left out. */
 export function dropsByReason(counters: Readonly<ListenerCounters>): Record<string, number> {
-  const reasons: Record<string, number> = {};
+  return countsUnder('udp.datagrams.dropped.', counters);
+}
+
+/** Closed flows by the last word of each metric's name, as `idle`; together they are the flows evicted. */
+export function closesByReason(counters: Readonly<ListenerCounters>): Record<string, number> {
+  return countsUnder('udp.flows.closed.', counters);
+}
+
+function countsUnder(prefix: string, counters: Readonly<ListenerCounters>): Record<string, number> {
+  const counts: Record<string, number> = {};
   for (const [key, { name }] of Object.entries(CATALOGUE)) {
-    if (!name.startsWith(DROPPED) || !isCounter(key) || counters[key] === 0) continue;
-    reasons[name.slice(DROPPED.length)] = counters[key];
+    if (!name.startsWith(prefix) || !isCounter(key) || counters[key] === 0) continue;
+    counts[name.slice(prefix.length)] = counters[key];
   }
-  return reasons;
+  return counts;
 }
 
 /** Between turns: received, but neither forwarded, returned nor dropped. Over all listeners: what the plane has waiting. */

@@ -1,5 +1,6 @@
 /** `sozu-udp run --config FILE`: checks the whole file, starts, and runs until a signal; SIGHUP has the file read again. */
 import {
+  closesByReason,
   dropsByReason,
   formatAddress,
   type Config,
@@ -57,11 +58,12 @@ export async function runConfig(
   return 0;
 }
 
-/** What became of every datagram, for the last line of the log. */
+/** What became of every flow and datagram, for the last line of the log. */
 function summary(totals: Readonly<ListenerCounters>): Record<string, unknown> {
   const { clientReceived, backendReceived, forwarded, returned, flowsCreated } = totals;
   const received = clientReceived + backendReceived;
-  return { flows: flowsCreated, received, forwarded, returned, dropped: dropsByReason(totals) };
+  const [closed, dropped] = [closesByReason(totals), dropsByReason(totals)];
+  return { flows: flowsCreated, closed, received, forwarded, returned, dropped };
 }
 
 /** On standard error. A warning that cannot be written, because the disk is full, is no reason not to start. */
