@@ -31,7 +31,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     packages: ['node:*', 'commander', 'chalk', 'oxc-parser', 'vite'],
   },
   examples: { layers: ['core'], packages: [] },
-  test: { layers: ['core'], packages: ['node:*', 'vitest', 'fast-check', 'zod'] },
+  test: { layers: ['core', 'sim'], packages: ['node:*', 'vitest', 'fast-check', 'zod'] },
 };
 
 /** What tests may import on top of what their layer may: never one of `sim` and `shell` from the other. */
