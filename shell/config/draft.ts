@@ -9,6 +9,7 @@ import { formatPath, type Path, type Report } from './problem.ts';
 import { FOREIGN_CLUSTER_KEYS, FOREIGN_LISTENER_KEYS } from './sozu-keys.ts';
 import { CLUSTER, LISTENER, type ClusterTable, type ListenerTable } from './schema.ts';
 import { UDP } from './schema-flows.ts';
+import { withoutFaults } from './without-faults.ts';
 
 export interface ListenerDraft {
   readonly path: Path;
@@ -90,6 +91,7 @@ function readListeners(raw: unknown, report: Report): Sockets {
 function readListener(raw: Table, path: Path, sockets: Sockets, report: Report): void {
   const result = LISTENER.safeParse(raw, { reportInput: true });
   if (!result.success) reportIssues(report, path, result.error.issues);
+  const rest = result.success ? result.data : withoutFaults(LISTENER, raw, result.error.issues);
   const key = addressKey(raw['address']) ?? `(${path.join(' ')})`;
   if (sockets.udp.has(key)) {
     const problem = `a UDP listener on ${key} stands above already`;
@@ -100,7 +102,7 @@ function readListener(raw: Table, path: Path, sockets: Sockets, report: Report):
     if (raw[foreign] === undefined || raw[foreign] === false) continue;
     report.warning([...path, foreign], 'no effect on a UDP listener', 'remove it');
   }
-  const draft = result.success ? { path, table: result.data, cluster: undefined } : undefined;
+  const draft = rest && { path, table: rest, cluster: undefined };
   sockets.udp.set(key, draft);
   if (raw['expect_proxy'] === true && raw['public_address'] !== undefined) {
     const problem = 'expect_proxy and public_address exclude each other';
@@ -167,11 +169,12 @@ function readCluster(
   if (id === '') report.error(path, 'a cluster needs a name', 'write [clusters.<name>]');
   const result = CLUSTER.safeParse(raw, { reportInput: true });
   if (!result.success) reportIssues(report, path, result.error.issues);
+  const rest = result.success ? result.data : withoutFaults(CLUSTER, raw, result.error.issues);
   for (const foreign of FOREIGN_CLUSTER_KEYS) {
     if (raw[foreign] === undefined || raw[foreign] === false) continue;
     report.notice([...path, foreign], 'no effect on UDP flows');
   }
-  const draft = result.success ? { id, path, table: result.data } : undefined;
+  const draft = rest && { id, path, table: rest };
   const seen = new Set<string>();
   for (const [index, key] of frontendKeys(raw).entries()) {
     if (key === undefined) continue;
