@@ -15,7 +15,7 @@ export interface PlaneOptions {
   readonly randomSeed: Hash64;
   /** Addresses of this machine, ports ignored: a datagram from one of our listeners there is not a client's. */
   readonly hosts?: readonly Address[];
-  /** Flows that one turn may close because their backend is lost; CLOSES_PER_TURN unless given. */
+  /** Flows that one turn may close because their backend is lost; 256 unless given. */
   readonly closesPerTurn?: number | undefined;
 }
 

@@ -54,7 +54,7 @@ export interface ListenerPreview {
 }
 
 /** Keys that a dry run tries unless told otherwise: a share of them is exact to about one in a hundred. */
-export const PREVIEW_KEYS = 10_000;
+const PREVIEW_KEYS = 10_000;
 
 /** So many keys from all over the key space, the same each time. */
 export function evenKeys(count: number = PREVIEW_KEYS): Hash64[] {

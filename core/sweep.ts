@@ -7,7 +7,7 @@ import type { Fates } from './fates.ts';
 import type { UdpManager } from './manager.ts';
 import type { Instant } from './time.ts';
 
-export const CLOSES_PER_TURN = 256;
+const CLOSES_PER_TURN = 256;
 
 /** Slots looked at in one turn: a fraction of a millisecond. */
 const VISITS_PER_TURN = 65_536;

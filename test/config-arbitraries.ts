@@ -9,19 +9,19 @@ import { seconds } from '../core/time.ts';
 import { addressOf, clusterSettings, listenerConfig } from './plane-bench.ts';
 
 export const CLUSTERS = ['c', 'd', 'e'] as const;
-export const LISTENERS = [1, 2, 3, 4] as const;
-export const BACKENDS = [1, 2, 3, 4] as const;
+const LISTENERS = [1, 2, 3, 4] as const;
+const BACKENDS = [1, 2, 3, 4] as const;
 
-export function listenerAddress(number: number): ListenerConfig['address'] {
+function listenerAddress(number: number): ListenerConfig['address'] {
   return addressOf(`10.0.1.${number}:53`);
 }
 
-export function backendAddress(number: number): Backend['address'] {
+function backendAddress(number: number): Backend['address'] {
   return addressOf(`10.0.0.${number}:53`);
 }
 
 /** Two ids at one address, and one id at two, are among them. */
-export const backends: fc.Arbitrary<Backend> = fc
+const backends: fc.Arbitrary<Backend> = fc
   .record({
     id: fc.constantFrom('b', 'x'),
     number: fc.constantFrom(...BACKENDS),
@@ -30,7 +30,7 @@ export const backends: fc.Arbitrary<Backend> = fc
   })
   .map(({ number, ...rest }) => ({ ...rest, address: backendAddress(number) }));
 
-export const listeners: fc.Arbitrary<ListenerConfig> = fc
+const listeners: fc.Arbitrary<ListenerConfig> = fc
   .record({
     number: fc.constantFrom(...LISTENERS),
     cluster: fc.constantFrom(...CLUSTERS, undefined),
@@ -42,7 +42,7 @@ export const listeners: fc.Arbitrary<ListenerConfig> = fc
   })
   .map(({ number, ...rest }) => listenerConfig({ ...rest, address: listenerAddress(number) }));
 
-export const clusters: fc.Arbitrary<ClusterSettings> = fc
+const clusters: fc.Arbitrary<ClusterSettings> = fc
   .record({
     cluster: fc.constantFrom(...CLUSTERS),
     loadBalancing: fc.constantFrom<LoadBalancing[]>('ROUND_ROBIN', 'HRW', 'MAGLEV'),
