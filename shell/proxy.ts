@@ -187,8 +187,8 @@ export class Proxy {
     const listener = formatAddress(address);
     const suppressed = this.limiter.admit(`${errno} ${listener}`);
     if (suppressed === undefined) return;
-    const hope = retry === undefined ? advice(errno) : '; will try again until it works';
-    this.log.error({ listener, errno, suppressed }, `cannot listen${hope}`);
+    const hope = retry === undefined ? '' : '; will try again until it works';
+    this.log.error({ listener, errno, suppressed }, `cannot listen${advice(errno)}${hope}`);
   }
 
   /** Sources that are not there are told each by its own name: who mends one wants to know of the other. */
@@ -198,7 +198,7 @@ export class Proxy {
     const suppressed = this.limiter.admit(isMissing ? `${errno} ${from}` : errno);
     if (suppressed === undefined) return;
     const what = isMissing
-      ? 'an upstream source is no address of this machine'
+      ? `an upstream source is not there${advice(errno)}`
       : 'an upstream socket could not be opened; flow refused';
     this.log.warn({ errno, source: from, suppressed }, what);
   }
