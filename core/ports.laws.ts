@@ -1,10 +1,12 @@
 /**
- * What every driver must keep. `driverLaws('mine', …)` in a test runs them all; drivers may differ in speed only.
- *
- * Two things cannot be shared and are tested beside the driver they belong to:
+ * What every driver must keep: node:dgram, the driver in memory and the simulated operating system. `driverLaws('mine', …)`
+ * in a test runs them all; drivers may differ in speed only. What cannot be shared is tested beside the drivers it belongs to:
  * - that bytes are read no sooner than the flush, and lent buffers overwritten after it: only a driver that batches can
  *   show the one, and only one that owns its receive buffers the other;
- * - arrivals that carry the local address: asked of a driver whose capabilities say that it has them.
+ * - arrivals that carry the local address: asked of a driver whose capabilities say that it has them;
+ * - receive buffers that overflow: `bufferLaws`, which the driver in memory has no use for;
+ * - what no true kernel does on request (ENOBUFS, sends that stall or fail late, refusals that a poll overlooks, ports that
+ *   run out, addresses that go, machines that sleep) and the exact times of timers and turns: simulated only.
  */
 import { describe, expect, test } from 'vitest';
 import {

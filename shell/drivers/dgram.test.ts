@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { afterEach, expect, test, vi } from 'vitest';
 import { ipv4, listenerId, socketId, type Arrivals } from '../../core/index.ts';
+import { bufferLaws } from '../../core/ports-buffer.laws.ts';
 import { driverLaws } from '../../core/ports.laws.ts';
 import { LOOPBACK, type World } from '../../test/driver-bench.ts';
 import { needIpv6, needPeers } from '../../test/e2e/peers.ts';
@@ -16,6 +17,7 @@ afterEach(() => {
 });
 
 driverLaws('node:dgram', async (arrivals) => worldOf(new DgramDriver(), arrivals));
+bufferLaws('node:dgram', async (arrivals) => worldOf(new DgramDriver(), arrivals));
 
 test('an open that fails for want of a descriptor leaves no handle behind in the runtime', async (context) => {
   needPeers(context, 'prlimit');

@@ -1,6 +1,6 @@
 /** Which local addresses are taken, and by whom: the kernel's table of bound UDP sockets, and its choice of ports. */
 import type { Address } from '../../core/address.ts';
-import { isUnspecified, sameAddress, sameIp } from '../../core/address.ts';
+import { ipv4, ipv6, isUnspecified, sameAddress, sameIp } from '../../core/address.ts';
 import type { Errno } from '../../core/ports.ts';
 import type { Random } from '../random.ts';
 import type { Host } from './os-host.ts';
@@ -17,6 +17,11 @@ export function covers({ local, ipv6Only }: Binding, address: Address): boolean 
   if (local.port !== address.port) return false;
   if (!isUnspecified(local)) return sameIp(local, address);
   return local.family === address.family || (local.family === 6 && !ipv6Only);
+}
+
+/** The wildcard, at a port that the kernel chooses. */
+export function anywhere(family: 4 | 6): Address {
+  return family === 4 ? ipv4(0, 0) : ipv6([0, 0, 0, 0], 0);
 }
 
 export class Bindings<Owner extends Binding> {

@@ -169,15 +169,19 @@ export class Kernel implements Endpoint {
     return !stalled && outboxBytes < Math.min(sendBuffer, this.host.faults.sendBuffer ?? Infinity);
   }
 
-  /** Sends to the peer, or to `to` from `from`. The bytes are the kernel's from now on, unless it says why not. */
+  /**
+   * Sends header and payload as one datagram to the peer, or to `to` from `from`. The payload is the kernel's from now on,
+   * unless it says why not.
+   */
   send(
     socket: KernelSocket,
+    header: Uint8Array | undefined,
     payload: Uint8Array,
     to: Address | undefined = socket.peer,
     from?: Address,
   ): Errno | undefined {
     this.out.sends += 1;
-    const errno = this.#send(socket, payload, to, from);
+    const errno = this.#send(socket, joined(header, payload), to, from);
     if (errno !== undefined) this.out.failed.set(errno, (this.out.failed.get(errno) ?? 0) + 1);
     return errno;
   }
@@ -290,6 +294,14 @@ export class Kernel implements Endpoint {
       tellRoom(this, socket);
     });
   }
+}
+
+function joined(header: Uint8Array | undefined, payload: Uint8Array): Uint8Array {
+  if (header === undefined) return payload;
+  const bytes = new Uint8Array(header.length + payload.length);
+  bytes.set(header);
+  bytes.set(payload, header.length);
+  return bytes;
 }
 
 function chargeOf(payload: Uint8Array): number {

@@ -1,10 +1,12 @@
 /** The laws of every driver, asked of the simulated operating system: what a real kernel does on loopback, it does too. */
+import { bufferLaws } from '../../core/ports-buffer.laws.ts';
 import { driverLaws } from '../../core/ports.laws.ts';
 import { microseconds, milliseconds } from '../../core/time.ts';
 import { worldOf } from './os-world.laws.ts';
 import { PlainWorld } from './plain-world.ts';
 
 driverLaws('simulated', async (arrivals) => worldOf(new PlainWorld(), arrivals));
+bufferLaws('simulated', async (arrivals) => worldOf(new PlainWorld(), arrivals));
 
 driverLaws('simulated, with sends that do not collect', async (arrivals) =>
   worldOf(new PlainWorld({ shape: { batch: 1, localAddress: false } }), arrivals),

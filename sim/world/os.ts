@@ -3,7 +3,7 @@
  * payloads at the send and reads headers at the flush only, overwrites every buffer that it lent when the turn is over, gives
  * the lowest free descriptor first, and looks at its sockets in a drawn order. Whoever keeps a view too long is found out.
  */
-import { ipv4, ipv6, isUnspecified, unmap, type Address } from '../../core/address.ts';
+import { isUnspecified, unmap, type Address } from '../../core/address.ts';
 import { listenerOf, type ListenerId, type SocketId } from '../../core/brand.ts';
 import type {
   Arrivals,
@@ -19,6 +19,7 @@ import type { Instant } from '../../core/time.ts';
 import type { QueuedEvent } from '../event-queue.ts';
 import type { Random } from '../random.ts';
 import type { Host } from './os-host.ts';
+import { anywhere } from './os-bindings.ts';
 import type { Kernel, KernelSocket, SocketWish } from './os-kernel.ts';
 import { HostTimer } from './os-timer.ts';
 import type { Datagram } from './wire.ts';
@@ -119,7 +120,7 @@ export class SimulatedOs implements Ports {
     const { socketBuffer } = this.#host.shape;
     const socket = this.kernel.open({
       ...this.#wish(() => this.#upstreams.get(id), listenerOf(id)),
-      local: source === undefined ? anywhere(backend) : { ...source, port: 0 },
+      local: source === undefined ? anywhere(backend.family) : { ...source, port: 0 },
       ipv6Only: false,
       peer: backend,
       receiveBuffer: socketBuffer,
@@ -290,8 +291,8 @@ export class SimulatedOs implements Ports {
     if (this.#held.has(descriptor)) return 'EAGAIN';
     const errno =
       datagram.direction === 'to-backend'
-        ? this.kernel.send(socket, withHeader(datagram.header, datagram.payload))
-        : this.kernel.send(socket, datagram.payload, unmap(datagram.dst), datagram.from);
+        ? this.kernel.send(socket, datagram.header, datagram.payload)
+        : this.kernel.send(socket, undefined, datagram.payload, unmap(datagram.dst), datagram.from);
     if (errno === 'EAGAIN' || errno === 'ECONNREFUSED') this.#held.add(descriptor);
     return errno;
   }
@@ -300,14 +301,6 @@ export class SimulatedOs implements Ports {
 function tellRoom(arrivals: Arrivals, line: Line): void {
   if (line.kind === 'upstream') arrivals.upstreamWritable(line.id);
   else arrivals.listenerWritable(line.id);
-}
-
-function withHeader(header: Uint8Array | undefined, payload: Uint8Array): Uint8Array {
-  if (header === undefined) return payload;
-  const bytes = new Uint8Array(header.length + payload.length);
-  bytes.set(header);
-  bytes.set(payload, header.length);
-  return bytes;
 }
 
 function failureOf(datagram: SendBlocked, errno: Errno): SendFailed {
@@ -319,8 +312,4 @@ function failureOf(datagram: SendBlocked, errno: Errno): SendFailed {
   if (errno === 'ECONNREFUSED') return { ...datagram, cause: 'refused' };
   const { direction, socket } = datagram;
   return { direction, cause: 'error', socket, errno };
-}
-
-function anywhere({ family }: Address): Address {
-  return family === 4 ? ipv4(0, 0) : ipv6([0, 0, 0, 0], 0);
 }
