@@ -105,6 +105,19 @@ describe('a UDP probe', () => {
     expect([answers, world.kernel.descriptors.count]).toEqual([[], 0]);
   });
 
+  test('whose own port is the one it asks is refused, for it would hear itself', () => {
+    const itself = ipv4(0x7f000001, 40_000);
+    world = new PlainWorld({ shape: { ephemeralPorts: { low: itself.port, high: itself.port } } });
+    control = new SimulatedControl(world.kernel, tcp, () => undefined);
+    control.attach({
+      probeAnswered: (...answer) => answers.push([...answer, 0]),
+      timer: () => undefined,
+    });
+    control.probe(udp(itself));
+    world.run(seconds(1));
+    expect(answers).toEqual([[1, 'refused', 0]]);
+  });
+
   test('that the host could not send is not tried, and says so at once', () => {
     const always = { numerator: 1, denominator: 1 };
     for (const faults of [{ noBuffers: always }, { datagramBytes: 2 }, { sendBuffer: 0 }]) {

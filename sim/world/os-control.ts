@@ -134,7 +134,7 @@ export class SimulatedControl implements ControlPorts {
   }
 
   #look(probe: ProbeId, socket: KernelSocket | string): void {
-    if (typeof socket === 'string' || !this.#flights.has(probe)) return;
+    if (typeof socket === 'string') return;
     if (this.#kernel.takeRefusal(socket)) this.#end(probe, 'refused');
     else if (this.#kernel.receive(socket) !== undefined) this.#end(probe, 'ok');
   }

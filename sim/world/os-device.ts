@@ -26,9 +26,9 @@ export class Device {
     return this.#queue.length;
   }
 
-  /** Whether a datagram would leave at once. */
-  get isIdle(): boolean {
-    return this.#host.faults.sendRate === undefined && this.#queue.length === 0;
+  /** Whether a datagram may leave at once. Then none waits. */
+  get isOpen(): boolean {
+    return this.#host.faults.sendRate === undefined;
   }
 
   /** `onLeft` is called when it has left. */

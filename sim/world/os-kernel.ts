@@ -230,7 +230,7 @@ export class Kernel implements Endpoint {
     if (refusalDelay === undefined) return showRefusal(socket);
     const delay = this.#notice.between('os.refusal-delay', 0, refusalDelay);
     this.host.later(microseconds(delay), () => {
-      if (socket.refused && this.isOpen(socket)) showRefusal(socket);
+      if (socket.refused) showRefusal(socket);
     });
   }
 
@@ -282,7 +282,7 @@ export class Kernel implements Endpoint {
   }
 
   #leave(socket: KernelSocket, datagram: Datagram): void {
-    if (this.#device.isIdle) {
+    if (this.#device.isOpen) {
       this.out.left += 1;
       return this.#wire.send(datagram);
     }

@@ -105,6 +105,19 @@ describe('a process', () => {
     expect(bench.kernel.in).toMatchObject({ received: 1, unheard: 1 });
   });
 
+  test('that was killed while it stood still hears nothing when it would have gone on', () => {
+    const bench = benchOf();
+    const front = bench.heard.listen(FRONT, LOCAL);
+    bench.fault({ standstill: 'process' });
+    bench.program(LOCAL).send(front, bytes(1));
+    bench.os.wakeAt(after(bench.os.now(), seconds(1)));
+    bench.run(seconds(5));
+    bench.os.kill();
+    bench.fault({ standstill: undefined });
+    bench.run(seconds(5));
+    expect([bench.heard.log, bench.os.turns]).toEqual([[], 0]);
+  });
+
   test('hears no refusal while its machine sleeps', async () => {
     const bench = benchOf();
     const { backend } = bench.heard.pair();

@@ -12,8 +12,6 @@ export class HostTimer {
   /** When it fires, by the clock of the host. */
   #due: Instant | undefined;
   #event: QueuedEvent<() => void> | undefined;
-  /** Counts settings: what an earlier one has set going is void. */
-  #setting = 0;
 
   /** `onFire` is called in the process, from an event of its own. */
   constructor(host: Host, name: string, onFire: () => void) {
@@ -32,16 +30,13 @@ export class HostTimer {
   #set(): void {
     this.#host.cancel(this.#event);
     this.#event = undefined;
-    this.#setting += 1;
     if (this.#due === undefined || this.#host.faults.standstill !== undefined) return;
     this.#event = this.#host.later(until(this.#host.now(), this.#due), () => this.#fire());
   }
 
   /** What is due may still be disarmed before the process runs. */
   #fire(): void {
-    const setting = this.#setting;
     this.#event = this.#host.wake(() => {
-      if (setting !== this.#setting) return;
       this.#event = undefined;
       this.#due = undefined;
       this.#onFire();
