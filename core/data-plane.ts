@@ -197,9 +197,7 @@ export class DataPlane {
       listener.counters.droppedUnknownFlow += 1;
       return;
     }
-    if (this.clusters.countAnswers || this.evidence.hasDoubts) {
-      this.evidence.answered(this.upstreams.targetOf(socket));
-    }
+    this.upstreams.answered(socket);
     listener.manager.handleInput({ kind: 'BackendDatagram', flow: flowId(slot), payload }, now);
     this.drain(listener, now);
   }
@@ -243,8 +241,12 @@ export class DataPlane {
     const isOpen = toBackend
       ? this.upstreams.slotOf(failure.socket) !== undefined
       : !this.stopped && !this.listeners.isLeaving(listener);
-    if (toBackend) this.upstreams.sendFailed(listener, failure, now);
+    const stuck = toBackend ? this.upstreams.sendFailed(listener, failure, now) : undefined;
     this.egress.failed(listener, failure, isOpen);
+    if (stuck === undefined) return;
+    listener.manager.renewUpstream(stuck, now);
+    this.drain(listener, now);
+    this.upstreams.renewed(listener, stuck, now);
   }
 
   private onSocketNews(

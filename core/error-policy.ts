@@ -26,6 +26,8 @@ const POLICIES: ReadonlyMap<Errno, ErrorPolicy> = new Map([
   ['ENETUNREACH', UNREACHABLE],
   ['EHOSTUNREACH', UNREACHABLE],
   ['EHOSTDOWN', UNREACHABLE],
+  // A connect that failed, from a driver that learns too late why (see shell/drivers/dgram.ts).
+  ['ENOTCONN', UNREACHABLE],
   ['ENOBUFS', { ...UNREACHABLE, lacks: 'descriptor' }],
   // libuv binds, and Linux says EADDRINUSE when a whole range is taken; a connect without a bind says EAGAIN.
   ['EADDRINUSE', NO_PORT],

@@ -127,6 +127,19 @@ export class LiveFlows {
     this.outputs.push({ kind: 'OpenUpstream', flow: flowId(slot), backend });
   }
 
+  /**
+   * Another socket for the backend of a flow that still sends: to the backend it is a stranger's, so the PROXY header is due
+   * again.
+   */
+  renewUpstream(slot: number): void {
+    const { table } = this;
+    if (table.isLingering(slot)) return;
+    const config = this.configs.get(table.configOf(slot));
+    table.setHeaderDue(slot, config.sendProxyProtocol);
+    const backend = this.backends.get(table.backendOf(slot));
+    this.outputs.push({ kind: 'OpenUpstream', flow: flowId(slot), backend });
+  }
+
   /** Ends a live flow. */
   close(slot: number, reason: CloseReason): void {
     nextPhase(this.phaseOf(slot), reason);

@@ -123,6 +123,12 @@ export class UdpManager {
     if (this.table.isLive(flow)) this.flows.close(flow, reason);
   }
 
+  /** No way leads out of the socket of a live flow: it gets another, for the same backend. Any id may come. */
+  renewUpstream(flow: FlowId, now: Instant): void {
+    this.begin(now);
+    if (this.table.isLive(flow)) this.flows.renewUpstream(flow);
+  }
+
   /** Closes every flow, in order of id. Does not set draining. */
   closeAll(now: Instant): void {
     this.begin(now);

@@ -3,9 +3,10 @@
  * every close of one passes here, so that loads, evidence and queues are told of it.
  */
 import { present } from './assert.ts';
-import { knownSocket, serialOf, socketId, type FlowId, type SocketId } from './brand.ts';
+import { flowId, knownSocket, serialOf, socketId, type FlowId, type SocketId } from './brand.ts';
 import type { Cluster, Clusters } from './clusters.ts';
 import type { Backend } from './contract.ts';
+import { DeadWays } from './dead-ways.ts';
 import type { Egress } from './egress.ts';
 import { policyOf } from './error-policy.ts';
 import type { Evidence, Target } from './evidence.ts';
@@ -13,7 +14,7 @@ import type { Losses } from './losses.ts';
 import type { OutputQueue } from './output-queue.ts';
 import type { PlaneOutput } from './plane-contract.ts';
 import type { Listener } from './plane-listener.ts';
-import type { SendFailed } from './ports.ts';
+import type { Errno, SendFailed } from './ports.ts';
 import { Registry } from './registry.ts';
 import type { Instant } from './time.ts';
 import type { OpenFailed, OpenVerdict, UpstreamSources } from './upstream-sources.ts';
@@ -43,6 +44,7 @@ export class Upstreams {
   private readonly sources: UpstreamSources;
   private readonly table = new UpstreamTable(0);
   private readonly backends = new Registry<Backend>();
+  private readonly deadWays = new DeadWays();
   private serial = 0;
 
   constructor({ outputs, clusters, egress, evidence, losses, sources }: UpstreamsOptions) {
@@ -82,19 +84,38 @@ export class Upstreams {
 
   /** A socket for a flow. One that was open for it closes, after the flush like any other: the flow is rebound. */
   open(listener: Listener, flow: FlowId, backend: Backend, now: Instant): void {
-    if (listener.sockets[flow] !== NONE) this.close(listener, flow);
     const cluster = this.clusterOf(listener);
+    // Before the old one closes: what is known of a backend is forgotten with its last socket.
+    const number = this.backends.acquire(backend);
+    if (listener.sockets[flow] !== NONE) this.close(listener, flow);
     this.serial += 1;
     const socket = socketId(this.serial, listener.id);
     listener.sockets[flow] = socket;
-    this.table.add(socket, flow, cluster.number, this.backends.acquire(backend));
+    this.table.add(socket, flow, cluster.number, number);
     cluster.backends.flowOpened(backend);
     this.clusters.flowOpened(cluster);
     this.sources.open(cluster.settings, socket, backend.address, now);
   }
 
+  /** Where the machine lacks nothing, that no socket can be connected speaks against the backend. */
   openFailed(listener: Listener, failed: OpenFailed, now: Instant): OpenVerdict {
-    return this.sources.failed(this.clusterOf(listener).settings, failed, now);
+    const { socket, errno } = failed;
+    const verdict = this.sources.failed(this.clusterOf(listener).settings, failed, now);
+    if (!verdict.again && this.slotOf(socket) !== undefined && isUnreachable(errno))
+      this.evidence.unreachable(this.targetOf(socket), serialOf(socket), now);
+    return verdict;
+  }
+
+  /** A backend datagram came to an open socket. */
+  answered(socket: SocketId): void {
+    if (this.deadWays.hasDoubts) this.deadWays.forget(socket);
+    if (this.clusters.countAnswers || this.evidence.hasDoubts)
+      this.evidence.answered(this.targetOf(socket));
+  }
+
+  /** The flow's new socket takes the place of one that no way led out of. */
+  renewed(listener: Listener, flow: FlowId, now: Instant): void {
+    this.deadWays.renewed(this.socketOf(listener, flow), now);
   }
 
   /** A refusal was heard on a socket, which may have closed since. */
@@ -104,13 +125,17 @@ export class Upstreams {
     this.evidence.refused(this.targetOf(socket), serialOf(socket));
   }
 
-  /** What a send that failed says of its backend. */
-  sendFailed(listener: Listener, failure: UpstreamSendFailed, now: Instant): void {
+  /** What a send that failed says of its backend. The flow that should have a new socket for it, if one should. */
+  sendFailed(listener: Listener, failure: UpstreamSendFailed, now: Instant): FlowId | undefined {
     const { socket } = failure;
-    if (failure.cause === 'refused') return this.refused(listener, socket);
-    if (failure.cause === 'blocked' || this.slotOf(socket) === undefined) return undefined;
-    if (policyOf(failure.errno).evidence !== 'unreachable') return undefined;
-    return this.evidence.unreachable(this.targetOf(socket), serialOf(socket), now);
+    if (failure.cause === 'refused') this.refused(listener, socket);
+    if (failure.cause !== 'error' || policyOf(failure.errno).evidence !== 'unreachable')
+      return undefined;
+    const slot = this.slotOf(socket);
+    if (slot === undefined) return undefined;
+    this.evidence.unreachable(this.targetOf(socket), serialOf(socket), now);
+    if (!isUnreachable(failure.errno) || !this.deadWays.failed(socket, now)) return undefined;
+    return flowId(slot);
   }
 
   close(listener: Listener, flow: FlowId): void {
@@ -122,6 +147,7 @@ export class Upstreams {
     this.losses.drains.flowClosed();
     if (this.backends.find(backend) === undefined) this.forget(backend);
     this.table.remove(socket);
+    if (this.deadWays.hasDoubts) this.deadWays.forget(socket);
     listener.sockets[flow] = NONE;
     this.egress.upstreamClosed(listener, socket);
     this.outputs.push({ kind: 'CloseUpstream', socket });
@@ -136,4 +162,10 @@ export class Upstreams {
     this.evidence.forget(backend);
     this.losses.fates.forget(backend);
   }
+}
+
+/** Whether this is about the way to a backend, and about nothing that the machine lacks. */
+function isUnreachable(errno: Errno): boolean {
+  const { evidence, lacks } = policyOf(errno);
+  return evidence === 'unreachable' && lacks === undefined;
 }
