@@ -195,7 +195,7 @@ describe('limits of the line', () => {
   });
 
   test('a long queue makes the delay grow packet by packet, and loses what finds no room', () => {
-    const rig = new LinkRig({ rate: { bytesPerSecond: 1_000_000, queueBytes: 10_500 } });
+    const rig = new LinkRig({ rate: { bytesPerSecond: 1_000_000, queueBytes: 10_000 } });
     for (let sent = 0; sent < 12; sent++) rig.offer(new Uint8Array(972));
     expect(rig.ledger.lost).toEqual(new Map([['queue-full', 2]]));
     rig.runUntil(3_500);
@@ -258,6 +258,17 @@ describe('partitions and holds', () => {
 });
 
 describe('episodes', () => {
+  test('another fault that comes or goes under a hold releases nothing', () => {
+    const rig = new LinkRig({});
+    rig.link.addEpisode(episode(0, 3_000, { held: true }));
+    rig.link.addEpisode(episode(1_000, 2_000, { partitioned: true }));
+    rig.offer();
+    rig.runUntil(2_999);
+    expect(rig.serials).toEqual([]);
+    rig.finish();
+    expect(rig.serials).toEqual([1]);
+  });
+
   const slow = { kind: 'constant', time: milliseconds(50) } as const;
   const slower = { kind: 'constant', time: milliseconds(70) } as const;
 

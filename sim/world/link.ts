@@ -19,7 +19,7 @@ export interface LinkOptions {
   readonly name: string;
   readonly clock: VirtualClock;
   readonly events: EventQueue<() => void>;
-  /** The network's stream: the link takes forks under its name, one for each fault. */
+  /** The network's stream: the link takes forks of it under its own name, one for each fault. */
   readonly random: Random;
   /** What holds outside of episodes. */
   readonly faults: LinkFaults;
@@ -34,7 +34,6 @@ export interface LinkOptions {
 export class Link {
   readonly #options: LinkOptions;
   readonly #episodes: Episodes;
-  readonly #random: Random;
   readonly #forks = new Map<string, Random>();
   #faults: LinkFaults;
   /** The state of burst loss. */
@@ -50,7 +49,6 @@ export class Link {
   constructor(options: LinkOptions) {
     const { clock, events, faults } = options;
     this.#options = options;
-    this.#random = options.random.fork(options.name);
     this.#faults = faults;
     this.#lane = new Lane(options);
     this.#episodes = new Episodes(clock, events, faults, (changed) => this.#apply(changed));
@@ -195,7 +193,7 @@ export class Link {
   #fork(name: string): Random {
     const known = this.#forks.get(name);
     if (known !== undefined) return known;
-    const fork = this.#random.fork(name);
+    const fork = this.#options.random.fork(`${this.#options.name}/${name}`);
     this.#forks.set(name, fork);
     return fork;
   }
@@ -207,7 +205,6 @@ class Lane {
   readonly #options: LinkOptions;
   #first: Place | undefined;
   #last: Place | undefined;
-  #lastDue: Instant = instant(0);
   /** Whether an event will look after the first one. */
   #awaited = false;
 
@@ -215,10 +212,9 @@ class Lane {
     this.#options = options;
   }
 
-  push(packet: Packet, at: Instant): void {
+  /** `due` is now or later. Behind one that is due later the packet waits for that one. */
+  push(packet: Packet, due: Instant): void {
     const now = this.#options.clock.now();
-    if (at > this.#lastDue) this.#lastDue = at;
-    const due = this.#lastDue;
     if (this.#options.atOnce && due <= now && this.length === 0) {
       this.#options.arrive(packet);
       return;

@@ -72,7 +72,7 @@ export class Nat {
   /** The public ports in use. */
   live(now: Instant): number {
     let live = 0;
-    for (const { until } of this.#byPort.values()) if (now < until) live += 1;
+    for (const mapping of this.#byPort.values()) if (unended(mapping, now)) live += 1;
     return live;
   }
 
@@ -83,24 +83,21 @@ export class Nat {
       const mapping = this.#mapOutgoing(datagram, now);
       return mapping && { ...packet, datagram: { ...datagram, src: this.#public(mapping) } };
     }
-    const quoted = this.#bySocket.get(this.#key(datagram.dst, datagram.src));
-    if (quoted === undefined || now >= quoted.until) return undefined;
-    return { ...packet, datagram: { ...datagram, dst: this.#public(quoted) } };
+    const quoted = unended(this.#bySocket.get(this.#key(datagram.dst, datagram.src)), now);
+    return quoted && { ...packet, datagram: { ...datagram, dst: this.#public(quoted) } };
   }
 
   /** A packet to the public address as a private host sees it; undefined when no mapping lets it in. */
   inward(packet: Packet, now: Instant): Packet | undefined {
     const { datagram } = packet;
     if (packet.kind === 'datagram') {
-      const mapping = this.#byPort.get(datagram.dst.port);
-      if (mapping === undefined || now >= mapping.until) return undefined;
-      if (!this.#admits(mapping, datagram.src)) return undefined;
+      const mapping = unended(this.#byPort.get(datagram.dst.port), now);
+      if (mapping === undefined || !this.#admits(mapping, datagram.src)) return undefined;
       mapping.until = now + this.#settings.idle;
       return { ...packet, datagram: { ...datagram, dst: mapping.socket } };
     }
-    const mapping = this.#byPort.get(datagram.src.port);
-    if (mapping === undefined || now >= mapping.until) return undefined;
-    return { ...packet, datagram: { ...datagram, src: mapping.socket } };
+    const mapping = unended(this.#byPort.get(datagram.src.port), now);
+    return mapping && { ...packet, datagram: { ...datagram, src: mapping.socket } };
   }
 
   #mapOutgoing({ src, dst }: Datagram, now: Instant): Mapping | undefined {
@@ -109,8 +106,7 @@ export class Nat {
     const key = this.#key(src, dst);
     const known = this.#bySocket.get(key);
     if (rebinds && known !== undefined) known.until = 0;
-    const mapping =
-      known !== undefined && now < known.until ? known : this.#map(key, src, known?.port, now);
+    const mapping = unended(known, now) ?? this.#map(key, src, known?.port, now);
     if (mapping === undefined) return undefined;
     mapping.until = now + this.#settings.idle;
     mapping.peers.add(addressKey(dst));
@@ -143,8 +139,7 @@ export class Nat {
   }
 
   #isFree(port: number, now: Instant): boolean {
-    const mapping = this.#byPort.get(port);
-    return mapping === undefined || now >= mapping.until;
+    return unended(this.#byPort.get(port), now) === undefined;
   }
 
   #admits(mapping: Mapping, peer: Address): boolean {
@@ -172,4 +167,9 @@ interface Mapping {
   until: number;
   /** Whom the socket has sent to. */
   readonly peers: Set<AddressKey>;
+}
+
+/** The mapping, unless it has ended. */
+function unended(mapping: Mapping | undefined, now: Instant): Mapping | undefined {
+  return mapping !== undefined && now < mapping.until ? mapping : undefined;
 }

@@ -155,6 +155,10 @@ describe('nobody there', () => {
     rig.finish();
     expect(rig.ledger.sent).toBe(3);
     expect(rig.lost).toEqual({ 'no-port': 3 });
+    const narrow = { ...FAULTLESS, mtu: { bytes: 40, icmp: true } };
+    rig.network.link('a', 'up').setFaults(narrow);
+    rig.network.sendRaw('a', datagramOf({ ...a(0), a: -1 }, b(53), 'thirteen more'));
+    expect(rig.ledger.sent).toBe(4);
   });
 });
 
@@ -195,11 +199,15 @@ describe('partitions', () => {
     rig.network.cut('a', 'b');
     const week = { from: instant(0), until: instant(604_800_000_000) };
     rig.network.link('a', 'up').addEpisode({ ...week, faults: { held: true } });
-    rig.network.link('b', 'down').addEpisode({ ...week, faults: { partitioned: true } });
+    for (const place of ['down', 'loopback'] as const) {
+      rig.network.link('b', place).addEpisode({ ...week, faults: { partitioned: true } });
+    }
     rig.send(a(1), b(1), 'held');
     rig.network.heal();
     rig.send(a(1), b(1), 'after');
+    rig.send(b(2), b(1), 'within');
     expect(rig.finish()).toEqual([
+      '10: 10.0.0.2:1 heard 10.0.0.2:2 within',
       '2000: 10.0.0.2:1 heard 10.0.0.1:1 held',
       '2000: 10.0.0.2:1 heard 10.0.0.1:1 after',
     ]);
@@ -230,6 +238,10 @@ describe('narrow links', () => {
         ]),
       );
       expect(rig.lost).toEqual({ 'too-big': 2 });
+      const answers = rig.fates.filter(({ packet }) => packet.kind === 'too-big');
+      expect(new Set(answers.map(({ packet }) => packet.about))).toEqual(
+        new Set(rig.fates.flatMap(({ kind, packet }) => (kind === 'lost' ? packet.serial : []))),
+      );
       expect(rig.ledger.delivered).toBe(3);
     }
   });
