@@ -3,12 +3,7 @@ import type { Address } from '../../core/address.ts';
 import type { Duration, Instant } from '../../core/time.ts';
 import { instant } from '../../core/time.ts';
 import type { Random } from '../random.ts';
-
-/** So many in so many cases. */
-export interface Ratio {
-  readonly numerator: number;
-  readonly denominator: number;
-}
+import type { Ratio } from './faults.ts';
 
 /** A host, and the driver of the process on it, as they are on a good day. */
 export interface HostShape {

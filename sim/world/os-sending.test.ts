@@ -57,6 +57,24 @@ describe('sending', () => {
     expect(bench.kernel.out).toMatchObject({ sends: 4, left: 3 });
   });
 
+  test('grants a send buffer as it is asked for, up to what the host has', async () => {
+    for (const [asked, taken] of [
+      [1_024, 2],
+      [1_000_000, 4],
+    ] as const) {
+      const bench = new OsBench({ shape: { socketBuffer: 2_048 } });
+      const client = bench.program(LOCAL);
+      bench.os.openListener(FRONT, LOCAL, { ...BUFFERS, sendBuffer: asked });
+      bench.fault({ sendRate: 0 });
+      const failures = await bench.heard.turn((ports) => {
+        for (let n = 0; n < 9; n++) {
+          ports.sendToClient(FRONT, client.address, undefined, bytes(0));
+        }
+      });
+      expect(failures).toHaveLength(9 - taken);
+    }
+  });
+
   test('counts a changed rate from when it changes', async () => {
     const bench = new OsBench();
     const { backend } = bench.heard.pair();
