@@ -67,6 +67,37 @@ describe('a flow whose sends find no way out', () => {
   });
 });
 
+test('a flow keeps its cluster with its new socket, wherever its listener leads by then', () => {
+  const bench = live();
+  const other = clusterSettings({ cluster: 'other', backends: backendsOf(2) });
+  bench.turn(() => bench.direct({ kind: 'SetCluster', settings: other }));
+  const config = listenerConfig({ frontTimeout: seconds(300), cluster: 'other' });
+  bench.turn(() => bench.direct({ kind: 'UpdateListener', listener: listenerId(0), config }));
+  fail(bench, 'ENETUNREACH');
+  expect(send(bench, FAILURES_MIN).at(-1)).toBe('open u2 10.0.0.1:53 from 10.9.0.2');
+  const told = bench.reports.filter((report) => report.kind === 'BackendRefused');
+  expect(new Set(told.map(({ cluster }) => cluster))).toEqual(new Set(['c']));
+  const flowsAt = (cluster: string, at: string): number | undefined =>
+    bench.plane.clusters.backendsOf(cluster)?.flowsAt(addressOf(at));
+  expect(flowsAt('c', '10.0.0.1:53')).toBe(1);
+  expect(flowsAt('other', '10.0.0.1:53')).toBe(0);
+});
+
+test.each([[undefined], ['EMFILE']])(
+  'a flow whose listener leads nowhere by then has its socket renewed for what waits; the open ends with %s',
+  (errno) => {
+    const bench = live();
+    bench.ports.fate = () => 'blocked';
+    bench.turn(() => ['b', 'c', 'd', 'e'].forEach((payload) => bench.client(payload)));
+    bench.turn(() => bench.direct({ kind: 'RemoveCluster', cluster: 'c' }));
+    fail(bench, 'ENETUNREACH');
+    bench.ports.openResults = [errno, errno];
+    const calls = bench.turn(() => bench.upstreamWritable());
+    expect(calls.filter((call) => call.startsWith('open'))).toHaveLength(1);
+    expect(bench.plane.flowCount).toBe(errno === undefined ? 1 : 0);
+  },
+);
+
 test('a flow that lingers sends nothing more, and keeps the socket its replies come to; one that is gone is nobody’s', () => {
   const bench = live({ requests: 1, requestsLinger: true });
   const manager = present(bench.plane.managerOf(listenerId(0)), 'the listener exists');

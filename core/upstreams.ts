@@ -82,27 +82,34 @@ export class Upstreams {
     return { cluster: this.clusters.at(cluster), backend: this.backends.get(number), number };
   }
 
-  /** A socket for a flow. One that was open for it closes, after the flush like any other: the flow is rebound. */
+  /**
+   * A socket for a flow. One that was open for it closes, after the flush like any other: the flow is rebound, or, where the
+   * backend is the same, has its socket renewed; then it stays in its cluster, wherever the listener leads by now.
+   */
   open(listener: Listener, flow: FlowId, backend: Backend, now: Instant): void {
-    const cluster = this.clusterOf(listener);
-    // Before the old one closes: what is known of a backend is forgotten with its last socket.
+    const old = listener.sockets[flow] === NONE ? undefined : this.socketOf(listener, flow);
+    const target = old === undefined ? undefined : this.targetOf(old);
+    const cluster = target?.backend === backend ? target.cluster : this.clusterOf(listener);
+    // Before the old one closes: what is known of a backend, or of a cluster that was removed, goes with its last socket.
     const number = this.backends.acquire(backend);
-    if (listener.sockets[flow] !== NONE) this.close(listener, flow);
+    cluster.backends.flowOpened(backend);
+    this.clusters.flowOpened(cluster);
+    if (old !== undefined) this.close(listener, flow);
     this.serial += 1;
     const socket = socketId(this.serial, listener.id);
     listener.sockets[flow] = socket;
     this.table.add(socket, flow, cluster.number, number);
-    cluster.backends.flowOpened(backend);
-    this.clusters.flowOpened(cluster);
     this.sources.open(cluster.settings, socket, backend.address, now);
   }
 
   /** Where the machine lacks nothing, that no socket can be connected speaks against the backend. */
   openFailed(listener: Listener, failed: OpenFailed, now: Instant): OpenVerdict {
     const { socket, errno } = failed;
-    const verdict = this.sources.failed(this.clusterOf(listener).settings, failed, now);
-    if (!verdict.again && this.slotOf(socket) !== undefined && isUnreachable(errno))
-      this.evidence.unreachable(this.targetOf(socket), serialOf(socket), now);
+    const target = this.slotOf(socket) === undefined ? undefined : this.targetOf(socket);
+    const { settings } = target?.cluster ?? this.clusterOf(listener);
+    const verdict = this.sources.failed(settings, failed, now);
+    if (!verdict.again && target !== undefined && isUnreachable(errno))
+      this.evidence.unreachable(target, serialOf(socket), now);
     return verdict;
   }
 
