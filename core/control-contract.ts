@@ -70,3 +70,11 @@ export type ControlOutput =
   | { readonly kind: 'Event'; readonly event: ControlEvent }
   /** To one command; once, and after everything that it directed. */
   | { readonly kind: 'Reply'; readonly request: RequestId; readonly reply: Reply };
+
+/** A control plane as its pump sees it: the machine itself, or one that also tells somebody what goes in and out. */
+export interface ControlMachine {
+  handleInput(input: ControlInput, now: Instant): void;
+  handleTimeout(now: Instant): void;
+  pollOutput(): ControlOutput | undefined;
+  pollTimeout(): { readonly at: Instant } | undefined;
+}

@@ -7,8 +7,13 @@ import { assert, assertNever, present } from './assert.ts';
 import { requestId, type RequestId } from './brand.ts';
 import type { Command, Reply } from './commands.ts';
 import type { Config } from './config.ts';
-import type { ControlEvent, ControlInput, ControlOutput, Probe } from './control-contract.ts';
-import type { ControlPlane } from './control-plane.ts';
+import type {
+  ControlEvent,
+  ControlInput,
+  ControlMachine,
+  ControlOutput,
+  Probe,
+} from './control-contract.ts';
 import type { GeneratedDirective, Report } from './directives.ts';
 import type { ProbeAnswer, ProbeId } from './health/probe-contract.ts';
 import type { Instant } from './time.ts';
@@ -34,7 +39,7 @@ export interface Directed {
 }
 
 export class ControlPump {
-  private readonly control: ControlPlane;
+  private readonly control: ControlMachine;
   private readonly ports: ControlPorts;
   private readonly plane: Directed;
   private readonly inbox: (ControlInput | 'timer')[] = [];
@@ -44,7 +49,7 @@ export class ControlPump {
   /** Who waits for a reply. */
   private readonly waiting = new Map<RequestId, (reply: Reply) => void>();
 
-  constructor(control: ControlPlane, ports: ControlPorts, plane: Directed) {
+  constructor(control: ControlMachine, ports: ControlPorts, plane: Directed) {
     this.control = control;
     this.ports = ports;
     this.plane = plane;

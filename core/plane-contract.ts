@@ -102,3 +102,11 @@ export interface Wake {
   readonly at: Instant;
   readonly reason: 'flow-idle' | 'drain-deadline' | 'sweep' | 'maglev-build' | 'bind-retry';
 }
+
+/** A data plane as its pump sees it: the machine itself, or one that also tells somebody what goes in and out. */
+export interface DataMachine {
+  handleInput(input: PlaneInput, now: Instant): void;
+  handleTimeout(now: Instant): void;
+  pollOutput(): PlaneOutput | undefined;
+  pollTimeout(): Wake | undefined;
+}

@@ -8,9 +8,8 @@
 import type { Address } from './address.ts';
 import { assertNever } from './assert.ts';
 import type { ListenerId, SocketId } from './brand.ts';
-import type { DataPlane } from './data-plane.ts';
 import type { GeneratedDirective, Report } from './directives.ts';
-import type { PlaneInput, PlaneOutput } from './plane-contract.ts';
+import type { DataMachine, PlaneInput, PlaneOutput } from './plane-contract.ts';
 import type { Arrivals, Errno, ListenerSocket, Ports, SendFailed } from './ports.ts';
 import type { Instant } from './time.ts';
 
@@ -25,7 +24,7 @@ interface FailedOpen {
 }
 
 export class Pump implements Arrivals {
-  private readonly plane: DataPlane;
+  private readonly plane: DataMachine;
   private readonly ports: Ports;
   private readonly onReport: (report: Report) => void;
   private readonly onFailure: (failure: SendFailed) => void;
@@ -42,7 +41,7 @@ export class Pump implements Arrivals {
   private unflushed = false;
 
   /** `onReport` is called when a turn is over, so whoever hears may direct at once. */
-  constructor(plane: DataPlane, ports: Ports, onReport: (report: Report) => void) {
+  constructor(plane: DataMachine, ports: Ports, onReport: (report: Report) => void) {
     this.plane = plane;
     this.ports = ports;
     this.onReport = onReport;
