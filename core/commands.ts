@@ -98,7 +98,12 @@ export type Answer =
   | { readonly kind: 'Status'; readonly status: Status }
   /** How many commands the reload came to. */
   | { readonly kind: 'Reloaded'; readonly commands: number }
-  | { readonly kind: 'Previewed'; readonly commands: number; readonly preview: Preview }
+  /** What the reload would come to, and what that would move. */
+  | {
+      readonly kind: 'Previewed';
+      readonly commands: readonly ConfigCommand[];
+      readonly preview: Preview;
+    }
   /** What data planes answer of flows. */
   | Exclude<FlowAnswer, { kind: 'NotFound' | 'FlowCounts' }>;
 

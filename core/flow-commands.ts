@@ -21,9 +21,25 @@ export interface FlowFilter {
 /** Flows in one answer at most. */
 export const FLOWS_LISTED_MAX = 10_000;
 
+/** A place in the tables of a data plane: where a list that is asked for in parts goes on. */
+export interface FlowCursor {
+  /** The number of a listener. */
+  readonly listener: number;
+  readonly slot: number;
+}
+
 export type FlowCommand =
-  /** The first `limit` flows that fit, and how many there are. */
-  | { readonly kind: 'ListFlows'; readonly filter: FlowFilter; readonly limit: number }
+  /**
+   * The first `limit` flows that fit, and how many there are. `slots`: looks at so many places of the tables at most, from
+   * `from` on, so that a long list never holds the datagrams for long.
+   */
+  | {
+      readonly kind: 'ListFlows';
+      readonly filter: FlowFilter;
+      readonly limit: number;
+      readonly from?: FlowCursor | undefined;
+      readonly slots?: number | undefined;
+    }
   /** `flow` is a name as `ListFlows` gives it: `3.17` is the flow with number 17 of listener 3. No two flows share one. */
   | { readonly kind: 'ShowFlow'; readonly flow: string }
   | { readonly kind: 'KillFlow'; readonly flow: string }
@@ -62,7 +78,16 @@ export interface FlowCount {
 }
 
 export type FlowAnswer =
-  | { readonly kind: 'Flows'; readonly flows: readonly FlowLine[]; readonly matched: number }
+  /**
+   * `next`: where the list goes on. A flow keeps its place while it lives, so that over all parts each flow that was there
+   * all the time is met once.
+   */
+  | {
+      readonly kind: 'Flows';
+      readonly flows: readonly FlowLine[];
+      readonly matched: number;
+      readonly next?: FlowCursor | undefined;
+    }
   | { readonly kind: 'Flow'; readonly flow: FlowLine }
   /** As it was before. */
   | { readonly kind: 'Killed'; readonly flow: FlowLine }

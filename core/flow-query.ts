@@ -32,6 +32,8 @@ export interface FlowQueriesOptions {
   readonly drain: (listener: Listener, now: Instant) => void;
 }
 
+type ListFlows = Extract<FlowQuery, { kind: 'ListFlows' }>;
+
 export class FlowQueries {
   private readonly plane: FlowQueriesOptions;
   /** Words of a client's key. */
@@ -44,7 +46,7 @@ export class FlowQueries {
   answer(query: FlowQuery, now: Instant): FlowAnswer {
     switch (query.kind) {
       case 'ListFlows':
-        return this.list(query.filter, Math.min(query.limit, FLOWS_LISTED_MAX), now);
+        return this.list(query, now);
       case 'ShowFlow':
       case 'KillFlow':
         return this.one(query, now);
@@ -57,12 +59,22 @@ export class FlowQueries {
     }
   }
 
-  private list(filter: FlowFilter, limit: number, now: Instant): FlowAnswer {
+  /** Listeners by their numbers, each from its first slot, until the end or until enough was looked at. */
+  private list(query: ListFlows, now: Instant): FlowAnswer {
+    const { filter, from = { listener: 0, slot: 0 }, slots = Infinity } = query;
+    const limit = Math.min(query.limit, FLOWS_LISTED_MAX);
+    const { byNumber } = this.plane.listeners;
     const flows: FlowLine[] = [];
     let matched = 0;
-    for (const listener of this.listenersAt(filter.listener)) {
+    let left = slots;
+    for (let number = from.listener; number < byNumber.length; number += 1) {
+      const listener = byNumber[number];
+      if (listener === undefined || !isAt(listener, filter.listener)) continue;
       const { table } = listener.manager;
-      for (let slot = 0; slot < table.highWater; slot += 1) {
+      const first = number === from.listener ? from.slot : 0;
+      for (let slot = first; slot < table.highWater; slot += 1) {
+        if (left === 0) return { kind: 'Flows', flows, matched, next: { listener: number, slot } };
+        left -= 1;
         if (!table.isLive(slot) || !this.fits(listener, slot, filter)) continue;
         matched += 1;
         if (flows.length < limit) flows.push(lineOf(listener, flowId(slot), now));
@@ -135,9 +147,7 @@ export class FlowQueries {
 
   /** The one at this address, or all. */
   private listenersAt(address: Address | undefined): readonly Listener[] {
-    const { all } = this.plane.listeners;
-    if (address === undefined) return all;
-    return all.filter(({ config }) => sameAddress(config.address, unmap(address)));
+    return this.plane.listeners.all.filter((one) => isAt(one, address));
   }
 
   private fits({ manager }: Listener, slot: number, filter: FlowFilter): boolean {
@@ -153,6 +163,11 @@ export class FlowQueries {
     table.readKey(slot, this.key, 0);
     return isIn(source, this.key);
   }
+}
+
+/** Whether it has this address, or any. */
+function isAt({ config }: Listener, address: Address | undefined): boolean {
+  return address === undefined || sameAddress(config.address, unmap(address));
 }
 
 function nowhere(listener: Address, why: string): FlowAnswer {

@@ -4,7 +4,7 @@
  */
 import { present } from './assert.ts';
 import type { RequestId } from './brand.ts';
-import { refused, type Answer, type Refused, type Reply } from './commands.ts';
+import { refused, type Answer, type ConfigCommand, type Refused, type Reply } from './commands.ts';
 import type { Config } from './config.ts';
 import { applyCommands, type ControlState } from './control-state.ts';
 import type { Directive, Report } from './directives.ts';
@@ -26,8 +26,8 @@ export interface PreviewWake {
 
 /** A dry run that waits to know which flows there are. */
 type PreviewQuestion = Omit<PreviewOptions, 'counts' | 'keys' | 'placementSeed'> & {
-  /** How many commands it would come to. */
-  readonly commands: number;
+  /** What it would come to. */
+  readonly commands: readonly ConfigCommand[];
 };
 
 /** Of one turn: a millisecond or so. */
@@ -35,7 +35,7 @@ const PREVIEW_STEPS: number = 1 << 17;
 
 interface Running {
   readonly request: RequestId;
-  readonly commands: number;
+  readonly commands: readonly ConfigCommand[];
   readonly job: PreviewJob;
 }
 
@@ -69,7 +69,7 @@ export class Questions {
     const applied = applyCommands(state, commands);
     if (!applied.ok) return applied;
     const [before, after] = [activeOf(state), activeOf(applied.state)];
-    this.waiting.set(request, { commands: commands.length, before, after, known });
+    this.waiting.set(request, { commands, before, after, known });
     return this.ask(request, { kind: 'CountFlows' });
   }
 
