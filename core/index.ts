@@ -28,6 +28,7 @@ export * from './metrics.ts';
 export * from './placement.ts';
 export * from './plane-contract.ts';
 export * from './ports.ts';
+export type { ListenerPreview, Preview } from './preview.ts';
 export * from './proxy-protocol.ts';
 export * from './pump.ts';
 export * from './random.ts';

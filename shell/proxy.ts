@@ -14,9 +14,11 @@ import {
   Pump,
   type Address,
   type ClusterCounters,
+  type Command,
   type Config,
   type ControlPorts,
   type Hash64,
+  type Instant,
   type Reply,
   type ListenerId,
   type ListenerCounters,
@@ -26,6 +28,7 @@ import { advice } from './advice.ts';
 import { interfaceAddresses } from './config/environment.ts';
 import { DgramDriver } from './drivers/dgram.ts';
 import { OneTimer } from './drivers/timer.ts';
+import { EventHub } from './event-hub.ts';
 import { logEvent } from './event-log.ts';
 import { LogLimiter, type Log } from './log.ts';
 import { Prober } from './prober.ts';
@@ -40,11 +43,15 @@ type ListenerClosed = Extract<Report, { kind: 'ListenerClosed' }>;
 export type ListenerFailed = Extract<Report, { kind: 'ListenerFailed' }>;
 type UpstreamFailed = Extract<Report, { kind: 'UpstreamFailed' }>;
 
+type CommandAnswered = (reply: Reply, failures: readonly ListenerFailed[]) => void;
+
 /** A running proxy. Opens its listeners at once; `failures` says which did not open and are not tried again. */
 export class Proxy {
   /** Settles when everything is closed after `drain` or `stop`. */
   readonly stopped: Promise<Stopped>;
   readonly failures: readonly ListenerFailed[];
+  /** What happens to it, from the end of its start on. */
+  readonly events: EventHub = new EventHub();
   private readonly log: Log;
   private readonly limiter = new LogLimiter();
   private readonly driver = new DgramDriver();
@@ -80,16 +87,18 @@ export class Proxy {
    * The configuration from now on: all of it, or none. `answered` hears the reply, and which listeners did not open; the
    * others serve.
    */
-  reload(
-    config: Config,
-    answered: (reply: Reply, failures: readonly ListenerFailed[]) => void,
-  ): void {
-    const failures: ListenerFailed[] = [];
-    this.failing = failures;
-    this.controlPump.command({ kind: 'Reload', config }, (reply) => {
-      this.failing = undefined;
-      answered(reply, failures);
-    });
+  reload(config: Config, answered: CommandAnswered): void {
+    this.commandThatOpens({ kind: 'Reload', config }, answered);
+  }
+
+  /** Opens the listener at `address`. `answered` hears the reply, and whether it did not open. */
+  activate(address: Address, answered: CommandAnswered): void {
+    this.commandThatOpens({ kind: 'ActivateListener', address }, answered);
+  }
+
+  /** Anything else that can be asked; a dry run and a question may be answered later. */
+  command(command: Command, answered: (reply: Reply) => void): void {
+    this.controlPump.command(command, answered);
   }
 
   /** Soft stop: admits nothing new, and closes when the last flow ended or the grace time is over. */
@@ -125,9 +134,28 @@ export class Proxy {
     return this.plane.clusters.backendsOf(cluster)?.failOpenSelections;
   }
 
+  /** Live flows of a cluster that lead to `backend`. */
+  flowsAt(cluster: string, backend: Address): number {
+    return this.plane.clusters.backendsOf(cluster)?.flowsAt(backend) ?? 0;
+  }
+
+  /** The clock of deadlines in events and answers. */
+  now(): Instant {
+    return this.driver.now();
+  }
+
   /** The port a listener is bound to: the kernel's choice where the configuration says 0. */
   portOf(listener: ListenerId): number | undefined {
     return this.driver.portOf(listener);
+  }
+
+  private commandThatOpens(command: Command, answered: CommandAnswered): void {
+    const failures: ListenerFailed[] = [];
+    this.failing = failures;
+    this.controlPump.command(command, (reply) => {
+      this.failing = undefined;
+      answered(reply, failures);
+    });
   }
 
   private controlPorts(): ControlPorts {
@@ -142,7 +170,10 @@ export class Proxy {
       probe: (probe) => prober.start(probe),
       cancelProbe: (probe) => prober.cancel(probe),
       wakeAt: (at) => timer.wakeAt(at),
-      event: (event) => logEvent(this.log, this.limiter, event),
+      event: (event) => {
+        logEvent(this.log, this.limiter, event);
+        this.events.publish(event);
+      },
     };
   }
 
@@ -150,15 +181,18 @@ export class Proxy {
     this.controlPump.report(report);
     switch (report.kind) {
       case 'ListenerOpened':
+        this.events.publish(report);
         this.open.add(report.listener);
         this.log.info({ listener: formatAddress(report.address) }, 'listening');
         break;
       case 'ListenerFailed':
+        this.events.publish(report);
         if (this.failing === undefined || report.retry !== undefined)
           this.logListenerFailed(report);
         else this.failing.push(report);
         break;
       case 'ListenerClosed':
+        this.events.publish(report);
         this.logListenerClosed(report);
         break;
       case 'UpstreamFailed':

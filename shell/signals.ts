@@ -1,4 +1,7 @@
-/** SIGTERM and SIGINT: the first asks for a soft stop, the second closes at once. SIGHUP: the file is to be read again. */
+/**
+ * SIGTERM and SIGINT: the first asks for a soft stop, the second closes at once. SIGHUP: the file is to be read
+ * again. SIGUSR1: log files are to be opened anew.
+ */
 
 /** What a signal can ask of a proxy. */
 export interface Stoppable {
@@ -37,4 +40,9 @@ export function stopOnSignals(
  */
 export function onHangup(reload: () => void): void {
   process.on('SIGHUP', reload);
+}
+
+/** Calls `reopen` for each SIGUSR1, to the end of the process. */
+export function onReopen(reopen: () => void): void {
+  process.on('SIGUSR1', reopen);
 }

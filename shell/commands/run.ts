@@ -1,4 +1,7 @@
-/** `sozu-udp run --config FILE`: checks the whole file, starts, and runs until a signal; SIGHUP has the file read again. */
+/**
+ * `sozu-udp run --config FILE`: checks the whole file, starts, and runs until a signal. SIGHUP has the file read again, SIGUSR1
+ * the log opened anew.
+ */
 import {
   closesByReason,
   dropsByReason,
@@ -9,11 +12,13 @@ import {
 import { advice } from '../advice.ts';
 import { readEnvironment } from '../config/environment.ts';
 import { loadConfig } from '../config/load.ts';
-import { createLog, type Log } from '../log.ts';
+import type { ShellSettings } from '../config/parse.ts';
+import { watchFile } from '../config-watch.ts';
+import { openLog, type Log, type OpenLog } from '../log.ts';
 import { Proxy } from '../proxy.ts';
-import { onHangup, stopOnSignals } from '../signals.ts';
+import { Reloader } from '../reloader.ts';
+import { onHangup, onReopen, stopOnSignals } from '../signals.ts';
 import { formatProblems, printable } from './check.ts';
-import { reloadFile } from './reload.ts';
 
 /** Exit codes: 0 stopped as asked, 1 could not listen, 2 the configuration has errors. */
 export async function runFile(file: string): Promise<number> {
@@ -27,10 +32,27 @@ export async function runFile(file: string): Promise<number> {
     tell(`${printable(file)}: nothing was started\n`);
     return 2;
   }
-  const log = createLog(settings.logLevel);
-  return runConfig(config, log, (proxy) => {
-    reload = () => reloadFile(file, proxy, log);
+  const opened = openLogOrTell(settings);
+  if (opened === undefined) return 1;
+  const { log, reopen } = opened;
+  onReopen(reopen);
+  let unwatch = (): void => undefined;
+  const code = await runConfig(config, log, (proxy) => {
+    const reloader = new Reloader({ file, proxy, log, settings });
+    reload = () => reloader.reload('signal');
+    if (settings.watchConfig) unwatch = watchFile(file, () => reloader.reload('watch'), log);
   });
+  unwatch();
+  return code;
+}
+
+function openLogOrTell(settings: ShellSettings): OpenLog | undefined {
+  try {
+    return openLog(settings);
+  } catch (error) {
+    tell(`cannot open the log: ${printable(String(error))}\n`);
+    return undefined;
+  }
 }
 
 /** Runs until a signal; `started` is called once every listener is open. */

@@ -13,7 +13,13 @@ const dns = readFileSync(new URL('testdata/dns.toml', import.meta.url), 'utf8');
 test('the Sōzu file of spec §7.1 loads unchanged, without an error', () => {
   const { config, settings, problems } = parseConfig(dns, { descriptorLimit: 1_000 });
   expect(of('error', problems)).toEqual([]);
-  expect(settings).toEqual({ logLevel: 'info' });
+  expect(settings).toEqual({
+    logLevel: 'info',
+    logTarget: undefined,
+    watchConfig: false,
+    maxConnections: 10_000,
+    bufferSize: 16_393,
+  });
   expect(config).toEqual({
     grace: seconds(5),
     listeners: [
@@ -304,10 +310,21 @@ test('an unknown top-level key is a warning, and the file loads', () => {
 });
 
 test("Sōzu's top-level keys without effect here share one notice", () => {
-  const { problems } = parseConfig(`command_socket = "x"\npid_file_path = "y"\n${minimal}`);
+  const { problems } = parseConfig(`saved_state = "x"\npid_file_path = "y"\n${minimal}`);
   const notices = of('notice', problems);
   expect(notices).toHaveLength(1);
-  expect(notices[0]?.problem).toBe('no effect here: command_socket, pid_file_path');
+  expect(notices[0]?.problem).toBe('no effect here: saved_state, pid_file_path');
+});
+
+test('a log goes to a file by its absolute path; of a target that is not known here `check` warns', () => {
+  const targetOf = (target: string): unknown => {
+    const { settings, problems } = parseConfig(`log_target = "${target}"\n${minimal}`);
+    return [settings?.logTarget, of('warning', problems).map(({ path }) => path)];
+  };
+  expect(targetOf('file:///var/log/x')).toEqual(['/var/log/x', []]);
+  expect(targetOf('stdout')).toEqual([undefined, []]);
+  expect(targetOf('file://x')).toEqual([undefined, ['log_target']]);
+  expect(targetOf('udp://127.0.0.1:514')).toEqual([undefined, ['log_target']]);
 });
 
 const minimal = `[[listeners]]

@@ -26,6 +26,12 @@ import { reportWarnings } from './warnings.ts';
 /** Settings of the shell alone; the core never sees them. */
 export interface ShellSettings {
   readonly logLevel: GlobalTable['log_level'];
+  /** The path of a file, undefined for standard output. */
+  readonly logTarget: string | undefined;
+  readonly watchConfig: boolean;
+  /** What listeners that are added later are bounded by. */
+  readonly maxConnections: number;
+  readonly bufferSize: number;
 }
 
 export interface Parsed {
@@ -53,9 +59,24 @@ export function parseConfig(input: string | Uint8Array, environment: Environment
   reportWarnings(draft, global, environment, report);
   return {
     config: report.failed ? undefined : toConfig(draft, global, environment),
-    settings: report.failed ? undefined : { logLevel: global.log_level },
+    settings: report.failed ? undefined : shellSettings(global),
     problems: report.problems,
   };
+}
+
+function shellSettings(global: GlobalTable): ShellSettings {
+  return {
+    logLevel: global.log_level,
+    logTarget: logFileOf(global),
+    watchConfig: global.watch_config,
+    maxConnections: global.max_connections,
+    bufferSize: global.buffer_size,
+  };
+}
+
+/** Sōzu has targets that this version has not: they are told, and the log goes to standard output. */
+function logFileOf({ log_target: target }: GlobalTable): string | undefined {
+  return /^file:\/\/(\/[^\0]+)$/.exec(target)?.[1];
 }
 
 /** The answer to a file that cannot be read as a configuration at all. */
@@ -109,9 +130,18 @@ function withoutDates(value: unknown, depth: number): unknown {
 function readGlobals(document: Table, report: Report): GlobalTable {
   reportForeignGlobals(document, report);
   const result = GLOBAL.safeParse(document, { reportInput: true });
-  if (result.success) return result.data;
+  if (result.success) {
+    reportLogTarget(result.data, report);
+    return result.data;
+  }
   reportIssues(report, [], result.error.issues);
   return GLOBAL.parse({});
+}
+
+function reportLogTarget(global: GlobalTable, report: Report): void {
+  if (global.log_target === 'stdout' || logFileOf(global) !== undefined) return;
+  const fix = 'write "stdout", or "file://" and an absolute path';
+  report.warning(['log_target'], 'no such target here: the log goes to standard output', fix);
 }
 
 function reportForeignGlobals(document: Table, report: Report): void {

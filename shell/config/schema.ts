@@ -19,6 +19,8 @@ export interface GlobalTable {
   readonly max_connections: number;
   readonly buffer_size: number;
   readonly activate_listeners: boolean;
+  readonly log_target: string;
+  readonly watch_config: boolean;
 }
 
 export interface ListenerTable {
@@ -77,6 +79,14 @@ const globalShape = {
   activate_listeners: sozu(
     z.boolean().default(true),
     'This version binds every UDP listener at start; `false` is a warning.',
+  ),
+  log_target: sozu(
+    z.string().default('stdout'),
+    'Where the log goes: `stdout`, or `file://` and an absolute path. SIGUSR1 opens the file anew.',
+  ),
+  watch_config: withReason(
+    ours(z.boolean().default(false), 'Read this file again whenever it changes, as on SIGHUP.'),
+    'Whoever edits a file by hand may save it before it is right.',
   ),
 };
 

@@ -67,7 +67,6 @@ export const FOREIGN_GLOBAL_KEYS: readonly string[] = [
   'max_command_buffer_size',
   'saved_state',
   'automatic_state_save',
-  'log_target',
   'log_colored',
   'log_access_target',
   'access_logs_target',
