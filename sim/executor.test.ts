@@ -1,7 +1,9 @@
 import { setTimeout as realTimer } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { instant, milliseconds, seconds } from '../core/time.ts';
+import { present } from '../core/assert.ts';
+import { instant, microseconds, milliseconds, seconds } from '../core/time.ts';
 import { VirtualClock } from './clock.ts';
+import { EventQueue } from './event-queue.ts';
 import { RunFailure, runTasks } from './executor.ts';
 import type { Context, RunOptions, TaskBody } from './executor.ts';
 import { seededStreams } from './random.ts';
@@ -296,3 +298,31 @@ function withResolvers(): { promise: Promise<void>; resolve: () => void } {
   const promise = new Promise<void>((settle) => (resolve = settle));
   return { promise, resolve };
 }
+
+describe('surroundings', () => {
+  test('pass while tasks sleep, in the order of time, and tasks come first at one instant', async () => {
+    const clock = new VirtualClock();
+    const streams = seededStreams(seedFromNumber(1));
+    const events = new EventQueue<() => void>(streams.sched.fork('events'));
+    const seen: string[] = [];
+    for (const at of [10, 20, 30]) {
+      events.push(instant(at), () => seen.push(`event ${at} at ${clock.now()}`));
+    }
+    const surroundings = {
+      nextAt: () => events.nextAt(),
+      step: () => {
+        const event = present(events.pop(), 'asked for only when there is one');
+        clock.advanceTo(event.at);
+        event.value();
+      },
+    };
+    const options = { seed: seedFromNumber(1), sched: streams.sched, clock, surroundings };
+    await runTasks(options, async (context) => {
+      await context.sleep(microseconds(20));
+      seen.push(`task at ${context.now()}`);
+      await context.sleep(microseconds(5));
+      seen.push(`task at ${context.now()}`);
+    });
+    expect(seen).toEqual(['event 10 at 10', 'task at 20', 'event 20 at 20', 'task at 25']);
+  });
+});

@@ -39,6 +39,16 @@ export interface RunOptions {
   readonly clock?: VirtualClock;
   /** Resumptions after which a run counts as a livelock. */
   readonly stepsMax?: number;
+  /** What happens beside the tasks. It shares the clock. */
+  readonly surroundings?: Surroundings;
+}
+
+/** A world that tasks act on: its own events happen while they sleep. At one instant tasks come first. */
+export interface Surroundings {
+  /** When its next event is due; undefined when there is none. */
+  nextAt(): Instant | undefined;
+  /** Moves the clock there and has it happen. It may make tasks ready. */
+  step(): void;
 }
 
 export type RunFailureKind = 'outside' | 'deadlock' | 'livelock' | 'error';
@@ -199,6 +209,7 @@ class Executor implements Scheduler, Context {
 
   /** Takes a drawn entry out of the ready ones; when there is none, time moves on to the next timer. */
   #takeReady(): { readonly task: TaskState; readonly resume: () => void } {
+    this.#letSurroundingsPass();
     const next = this.#ready.length > 0 ? this.#clock.now() : this.#timers.nextAt();
     if (next === undefined) return this.#deadlock();
     this.#clock.advanceTo(next);
@@ -206,6 +217,18 @@ class Executor implements Scheduler, Context {
     const index = this.draw('executor.next', this.#ready.length);
     const [entry] = this.#ready.splice(index, 1);
     return entry ?? this.#deadlock();
+  }
+
+  /** All that happens before the next timer, until a task is ready. */
+  #letSurroundingsPass(): void {
+    const { surroundings } = this.#options;
+    if (surroundings === undefined) return;
+    while (this.#ready.length === 0) {
+      const next = surroundings.nextAt();
+      const timer = this.#timers.nextAt();
+      if (next === undefined || (timer !== undefined && timer <= next)) return;
+      surroundings.step();
+    }
   }
 
   /** Gives the resumed task its microtasks. */

@@ -52,3 +52,8 @@ export { encodeReplay, makeReplay, REPLAY_SCHEMA, verifyReplay } from './core-ha
 export type { Outcome, Replay, Verdict } from './core-harness/replay.ts';
 export { recordSeed, shrink, shrinkSeed, SHRINK_LIMITS } from './core-harness/shrink.ts';
 export type { Attempt, Recording, ShrinkLimits, Shrunk } from './core-harness/shrink.ts';
+export type { ActorBody, Cast } from './world/actor.ts';
+export type { WorldAction } from './world/actions.ts';
+export * from './world/builders.ts';
+export { runScript, runWorldSeed } from './world/run-world.ts';
+export type { WorldPlan, WorldScenario } from './world/world-scenario.ts';

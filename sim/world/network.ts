@@ -87,6 +87,10 @@ export class Network implements Wire {
     this.#hosts.set(name, host);
   }
 
+  nat(name: string): Nat {
+    return present(this.#nats.get(name), `${name} is a NAT`);
+  }
+
   link(host: string, place: LinkPlace): Link {
     return this.#host(host)[place];
   }
@@ -103,6 +107,16 @@ export class Network implements Wire {
 
   mend(from: string, to: string): void {
     this.#cuts.delete(`${from}>${to}`);
+  }
+
+  /** Whether something may get from one host to another and back, bad luck aside. */
+  connects(from: string, to: string): boolean {
+    const [one, other] = [this.#host(from), this.#host(to)];
+    if (!one.running || !other.running) return false;
+    if (this.#cuts.has(`${from}>${to}`) || this.#cuts.has(`${to}>${from}`)) return false;
+    return [one.up, one.down, other.up, other.down].every(
+      ({ faults }) => !faults.partitioned && !faults.held,
+    );
   }
 
   /** Ends all cuts and episodes. Lasting faults stay. */

@@ -50,6 +50,8 @@ export class SimulatedControl implements ControlPorts {
   /** How to close each probe in flight. */
   readonly #flights = new Map<ProbeId, () => void>();
   #pump: Pick<ControlPump, 'probeAnswered' | 'timer'> | undefined;
+  /** What of the kernel's counters is due to probes. */
+  readonly traffic = { taken: 0, accepted: 0, failedLate: 0 };
 
   constructor(kernel: Kernel, tcp: TcpNetwork, onEvent: (event: ControlEvent) => void) {
     this.#kernel = kernel;
@@ -121,7 +123,10 @@ export class SimulatedControl implements ControlPorts {
       receiveBuffer: socketBuffer,
       sendBuffer: socketBuffer,
       onReady: () => void this.#host.wake(() => this.#look(probe, socket)),
-      onLateFailure: () => this.#endSoon(probe, 'not-tried'),
+      onLateFailure: () => {
+        this.traffic.failedLate += 1;
+        this.#endSoon(probe, 'not-tried');
+      },
     });
     if (typeof socket === 'string') return this.#hearing().probeAnswered(probe, 'not-tried');
     this.#flights.set(probe, () => this.#kernel.close(socket));
@@ -129,14 +134,18 @@ export class SimulatedControl implements ControlPorts {
     if (sameAddress(socket.local, target)) return this.#end(probe, 'refused');
     const question = present(payload, 'a UDP probe has a payload');
     const errno = this.#kernel.send(socket, header, question);
-    if (errno !== undefined) this.#end(probe, errno === 'ECONNREFUSED' ? 'refused' : 'not-tried');
+    if (errno === undefined) this.traffic.accepted += 1;
+    else this.#end(probe, errno === 'ECONNREFUSED' ? 'refused' : 'not-tried');
     return undefined;
   }
 
   #look(probe: ProbeId, socket: KernelSocket | string): void {
     if (typeof socket === 'string') return;
     if (this.#kernel.takeRefusal(socket)) this.#end(probe, 'refused');
-    else if (this.#kernel.receive(socket) !== undefined) this.#end(probe, 'ok');
+    else if (this.#kernel.receive(socket) !== undefined) {
+      this.traffic.taken += 1;
+      this.#end(probe, 'ok');
+    }
   }
 
   #endSoon(probe: ProbeId, answer: ProbeAnswer): void {

@@ -81,6 +81,11 @@ export class SimulatedOs implements Ports {
     return this.#listeners.get(listener)?.socket.local.port;
   }
 
+  /** Open listeners. */
+  get listenerCount(): number {
+    return this.#listeners.size;
+  }
+
   /** Open sockets, listeners included and probes not. */
   get socketCount(): number {
     return this.#listeners.size + this.#upstreams.size;

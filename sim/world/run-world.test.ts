@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { DNS_BURST } from '../../scenarios/dns-burst.ts';
+import { Observer } from '../properties.ts';
+import { seedFromNumber } from '../seed.ts';
+import { runScript, runWorldSeed } from './run-world.ts';
+
+const SEEDS = [0, 1, 2].map(seedFromNumber);
+
+test('a seed does the same twice, and another seed does something else', async () => {
+  const runs = [];
+  for (const seed of [...SEEDS, seedFromNumber(0)]) {
+    runs.push(await runWorldSeed(DNS_BURST, seed, { observer: new Observer() }));
+  }
+  const digests = runs.map(({ digest }) => digest);
+  expect(digests[3]).toBe(digests[0]);
+  expect(new Set(digests).size).toBe(3);
+});
+
+test('a script is the run that it was written down from', async () => {
+  for (const seed of SEEDS) {
+    const run = await runWorldSeed(DNS_BURST, seed, { observer: new Observer() });
+    const again = runScript(run.spec, run.script, seed, { observer: new Observer() });
+    expect(run.script.length).toBeGreaterThan(1_000);
+    expect(again.digest).toBe(run.digest);
+    expect(again.events).toBe(run.events);
+    expect(again.violation).toBeUndefined();
+  }
+});
+
+test('a run with a script in which something is left out is another run', async () => {
+  const [seed] = SEEDS;
+  if (seed === undefined) throw new Error('there are seeds');
+  const run = await runWorldSeed(DNS_BURST, seed, { observer: new Observer() });
+  const first = run.script.findIndex(({ action }) => action.kind === 'Send');
+  const shorter = run.script.toSpliced(first, 1);
+  const again = runScript(run.spec, shorter, seed, { observer: new Observer() });
+  expect(again.digest).not.toBe(run.digest);
+});
