@@ -6,7 +6,7 @@ import type { Address } from '../../core/address.ts';
 import type { Config } from '../../core/config.ts';
 import type { ControlInput, ControlOutput } from '../../core/control-contract.ts';
 import type { ListenerCounters } from '../../core/metrics.ts';
-import type { PlaneInput, PlaneOutput } from '../../core/plane-contract.ts';
+import type { PlaneInput, PlaneOutput, Wake } from '../../core/plane-contract.ts';
 import type { DgramHeader } from '../../core/proxy-protocol.ts';
 import type { Instant } from '../../core/time.ts';
 import type { WorldAction } from './actions.ts';
@@ -21,6 +21,8 @@ export type ProcessNumber = number;
 /** A process between two of its turns. */
 export interface ProcessSample {
   readonly process: ProcessNumber;
+  /** By the monotonic clock of its host. */
+  readonly now: Instant;
   readonly flows: number;
   /** Datagrams in egress queues. */
   readonly waiting: number;
@@ -29,8 +31,8 @@ export interface ProcessSample {
   readonly listeners: number;
   readonly upstreams: number;
   readonly probes: number;
-  /** When the data plane wants to be woken. */
-  readonly wakeAt: Instant | undefined;
+  /** When the data plane wants to be woken, and why. */
+  readonly wake: Wake | undefined;
   /** Turns so far, and those of them that heard nothing. */
   readonly turns: number;
   readonly idleTurns: number;
@@ -101,17 +103,28 @@ export interface Facts {
     /** Descriptors that its host has open already. */
     readonly descriptors: number;
   };
-  /** A crash: whatever the process held is gone. */
-  Crashed: { readonly process: ProcessNumber };
-  /** The process has closed everything and ended. */
-  Exited: { readonly process: ProcessNumber };
-  DataInput: { readonly process: ProcessNumber; readonly input: PlaneInput };
-  DataTimeout: { readonly process: ProcessNumber };
+  /** A crash: whatever the process held is gone, and so many descriptors of its host are left open. */
+  Crashed: { readonly process: ProcessNumber; readonly descriptors: number };
+  /** The process has closed everything and ended: what its host had open then, and how much of that were probes. */
+  Exited: {
+    readonly process: ProcessNumber;
+    readonly descriptors: number;
+    readonly probes: number;
+  };
+  /** `now` is what the pump calls so: the monotonic clock of the host. */
+  DataInput: { readonly process: ProcessNumber; readonly input: PlaneInput; readonly now: Instant };
+  DataTimeout: { readonly process: ProcessNumber; readonly now: Instant };
   DataOutput: { readonly process: ProcessNumber; readonly output: PlaneOutput };
-  ControlInput: { readonly process: ProcessNumber; readonly input: ControlInput };
-  ControlTimeout: { readonly process: ProcessNumber };
+  ControlInput: {
+    readonly process: ProcessNumber;
+    readonly input: ControlInput;
+    readonly now: Instant;
+  };
+  ControlTimeout: { readonly process: ProcessNumber; readonly now: Instant };
   ControlOutput: { readonly process: ProcessNumber; readonly output: ControlOutput };
   TurnEnded: ProcessSample;
+  /** The whole state of its flow machines was recounted (core/verify.ts): what is wrong with it. */
+  Verified: { readonly process: ProcessNumber; readonly broken: readonly string[] };
   /** At the end of each phase, and when a process ends or crashes. */
   Counted: ProcessTotals;
 }
@@ -137,6 +150,7 @@ const FACT_KINDS: readonly FactKind[] = [
   'ControlTimeout',
   'ControlOutput',
   'TurnEnded',
+  'Verified',
   'Counted',
 ];
 
@@ -167,6 +181,7 @@ export class FactHub {
     ControlTimeout: [],
     ControlOutput: [],
     TurnEnded: [],
+    Verified: [],
     Counted: [],
   };
 

@@ -59,8 +59,8 @@ function recorder(keep: (told: Told) => void): Hearings {
     Started: (fact, at) => keep({ kind: 'Started', fact, at }),
     Crashed: (fact, at) => keep({ kind: 'Crashed', fact, at }),
     Exited: (fact, at) => keep({ kind: 'Exited', fact, at }),
-    DataInput: ({ process, input }, at) =>
-      keep({ kind: 'DataInput', fact: { process, input: ownInput(input) }, at }),
+    DataInput: (fact, at) =>
+      keep({ kind: 'DataInput', fact: { ...fact, input: ownInput(fact.input) }, at }),
     DataTimeout: (fact, at) => keep({ kind: 'DataTimeout', fact, at }),
     DataOutput: ({ process, output }, at) =>
       keep({ kind: 'DataOutput', fact: { process, output: ownOutput(output) }, at }),
@@ -68,6 +68,7 @@ function recorder(keep: (told: Told) => void): Hearings {
     ControlTimeout: (fact, at) => keep({ kind: 'ControlTimeout', fact, at }),
     ControlOutput: (fact, at) => keep({ kind: 'ControlOutput', fact, at }),
     TurnEnded: (fact, at) => keep({ kind: 'TurnEnded', fact, at }),
+    Verified: (fact, at) => keep({ kind: 'Verified', fact, at }),
     Counted: (fact, at) => keep({ kind: 'Counted', fact, at }),
   };
 }

@@ -10,6 +10,7 @@ import { DataPlane } from '../../core/data-plane.ts';
 import type { Report } from '../../core/directives.ts';
 import type { PlaneOptions } from '../../core/plane-contract.ts';
 import { Pump } from '../../core/pump.ts';
+import { Verifier } from '../../core/verify.ts';
 import type { VirtualClock } from '../clock.ts';
 import type { FactHub, FactKind, Facts, ProcessNumber } from './facts.ts';
 import { SimulatedControl, type TcpNetwork } from './os-control.ts';
@@ -29,6 +30,9 @@ export interface ProcessOptions {
   readonly hub: FactHub;
   readonly clock: VirtualClock;
 }
+
+/** Turns from one recount of everything to the next: a recount costs as much as some turns. */
+const VERIFY_EVERY = 16;
 
 /** Kernel counters at some moment. */
 interface KernelMark {
@@ -52,6 +56,7 @@ export class ProxyProcess {
   readonly #directives: DistantPlane | undefined;
   readonly #reports: PlaneMail<Report> | undefined;
   readonly #begun: KernelMark;
+  readonly #verifier = new Verifier();
   #isOver = false;
 
   /** Nothing is told of a start before `start`. */
@@ -63,13 +68,13 @@ export class ProxyProcess {
     this.#begun = markOf(kernel);
     const process = this.number;
     this.data = new WatchedData(new DataPlane(this.dataOptions), {
-      input: (input) => this.#tell('DataInput', { process, input }),
-      timeout: () => this.#tell('DataTimeout', { process }),
+      input: (input, now) => this.#tell('DataInput', { process, input, now }),
+      timeout: (now) => this.#tell('DataTimeout', { process, now }),
       output: (output) => this.#tell('DataOutput', { process, output }),
     });
     this.control = new WatchedControl(new ControlPlane(this.controlOptions), {
-      input: (input) => this.#tell('ControlInput', { process, input }),
-      timeout: () => this.#tell('ControlTimeout', { process }),
+      input: (input, now) => this.#tell('ControlInput', { process, input, now }),
+      timeout: (now) => this.#tell('ControlTimeout', { process, now }),
       output: (output) => this.#tell('ControlOutput', { process, output }),
     });
     this.#os = new SimulatedOs(kernel);
@@ -128,7 +133,8 @@ export class ProxyProcess {
   crash(): void {
     if (!this.isRunning) return;
     this.#end();
-    this.#tell('Crashed', { process: this.number });
+    const { count: descriptors } = this.#options.kernel.descriptors;
+    this.#tell('Crashed', { process: this.number, descriptors });
   }
 
   /** Tells what was counted until now. */
@@ -147,8 +153,10 @@ export class ProxyProcess {
     const { host } = this.#options.kernel;
     host.wake(() => {
       if (!this.isRunning) return;
+      const { count: descriptors } = this.#options.kernel.descriptors;
+      const probes = this.#probes.inFlight;
       this.#end();
-      this.#tell('Exited', { process: this.number });
+      this.#tell('Exited', { process: this.number, descriptors, probes });
     });
   }
 
@@ -167,16 +175,25 @@ export class ProxyProcess {
     const flows = machine.flowCount;
     this.#tell('TurnEnded', {
       process: this.number,
+      now: this.#os.now(),
       flows,
       waiting: machine.waiting,
       descriptors: descriptors.count,
       listeners: this.#os.listenerCount,
       upstreams: this.#os.socketCount - this.#os.listenerCount,
       probes: this.#probes.inFlight,
-      wakeAt: machine.pollTimeout()?.at,
+      wake: machine.pollTimeout(),
       turns: this.#os.turns,
       idleTurns: this.#os.idleTurns,
     });
+    if (this.#os.turns % VERIFY_EVERY === 0) this.#verify();
+  }
+
+  #verify(): void {
+    const broken = this.data.machine.listeners.all.flatMap(({ manager }) =>
+      this.#verifier.brokenInvariants(manager),
+    );
+    this.#tell('Verified', { process: this.number, broken });
   }
 
   #count(): void {

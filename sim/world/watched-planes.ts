@@ -8,8 +8,8 @@ import type { Instant } from '../../core/time.ts';
 
 /** Who hears what goes through a watched plane. */
 export interface PlaneWatch<Input, Output> {
-  input(input: Input): void;
-  timeout(): void;
+  input(input: Input, now: Instant): void;
+  timeout(now: Instant): void;
   output(output: Output): void;
 }
 
@@ -23,12 +23,12 @@ export class WatchedData<Machine extends DataMachine> implements DataMachine {
   }
 
   handleInput(input: PlaneInput, now: Instant): void {
-    this.#watch.input(input);
+    this.#watch.input(input, now);
     this.machine.handleInput(input, now);
   }
 
   handleTimeout(now: Instant): void {
-    this.#watch.timeout();
+    this.#watch.timeout(now);
     this.machine.handleTimeout(now);
   }
 
@@ -53,12 +53,12 @@ export class WatchedControl<Machine extends ControlMachine> implements ControlMa
   }
 
   handleInput(input: ControlInput, now: Instant): void {
-    this.#watch.input(input);
+    this.#watch.input(input, now);
     this.machine.handleInput(input, now);
   }
 
   handleTimeout(now: Instant): void {
-    this.#watch.timeout();
+    this.#watch.timeout(now);
     this.machine.handleTimeout(now);
   }
 

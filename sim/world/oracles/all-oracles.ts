@@ -1,5 +1,15 @@
 /** All oracles of the world. */
 import type { OracleKind } from '../oracle.ts';
 import { CONSERVATION } from './conservation.ts';
+import { DESCRIPTORS } from './descriptors.ts';
+import { IDLE_SPIN } from './idle-spin.ts';
+import { INVARIANTS } from './invariants.ts';
+import { LIMITS_KEPT } from './limits.ts';
 
-export const ORACLES: readonly OracleKind[] = [CONSERVATION];
+export const ORACLES: readonly OracleKind[] = [
+  CONSERVATION,
+  DESCRIPTORS,
+  IDLE_SPIN,
+  INVARIANTS,
+  LIMITS_KEPT,
+];

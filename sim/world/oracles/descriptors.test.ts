@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+import { configOf } from '../builders.ts';
+import { DESCRIPTORS } from './descriptors.ts';
+import { objectionOf, told, turn } from './hand-made.ts';
+
+const STARTED = told('Started', { process: 1, proxy: 0, config: configOf({}), descriptors: 3 });
+const EXITED = told('Exited', { process: 1, descriptors: 3, probes: 0 });
+
+test('a process that holds what it needs is accepted', () => {
+  const history = [
+    STARTED,
+    turn({ descriptors: 4, listeners: 1 }),
+    turn({ descriptors: 8, listeners: 1, flows: 3, probes: 1 }),
+    EXITED,
+  ];
+  expect(objectionOf(DESCRIPTORS, history)).toBeUndefined();
+});
+
+test('two processes on two hosts have nothing to do with each other', () => {
+  const other = told('Started', { process: 2, proxy: 1, config: configOf({}), descriptors: 0 });
+  const history = [STARTED, other, turn({ process: 2, descriptors: 0 }), turn({ descriptors: 3 })];
+  expect(objectionOf(DESCRIPTORS, history)).toBeUndefined();
+  expect(
+    objectionOf(DESCRIPTORS, [other, STARTED, ...history.slice(2).toReversed()]),
+  ).toBeUndefined();
+});
+
+test('a flow that nobody closed the socket of is found, and a flow without one', () => {
+  expect(objectionOf(DESCRIPTORS, [STARTED, turn({ descriptors: 6, flows: 2 })])).toContain(
+    '2 flows',
+  );
+  expect(objectionOf(DESCRIPTORS, [STARTED, turn({ descriptors: 4, flows: 2 })])).toContain(
+    '2 flows',
+  );
+});
+
+test('a descriptor that is left at the end is found', () => {
+  const exited = told('Exited', { process: 1, descriptors: 4, probes: 0 });
+  expect(objectionOf(DESCRIPTORS, [STARTED, exited])).toContain('began with 3 and left 4');
+  const crashed = told('Crashed', { process: 1, descriptors: 4 });
+  expect(objectionOf(DESCRIPTORS, [STARTED, crashed])).toContain('began with 3 and left 4');
+});
+
+test('a probe whose end is still on its way is no leak', () => {
+  const exited = told('Exited', { process: 1, descriptors: 4, probes: 1 });
+  expect(objectionOf(DESCRIPTORS, [STARTED, exited])).toBeUndefined();
+});
