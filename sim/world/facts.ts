@@ -53,6 +53,14 @@ export interface ProcessTotals {
     readonly stalled: number;
     readonly left: number;
     readonly leaving: number;
+    /** Still leaving when the process started, of whoever was there before. */
+    readonly leavingBefore: number;
+  };
+  /** What probes took, sent and lost late; it is in `received`, `left`, `stalled` and `leaving`. */
+  readonly probes: {
+    readonly taken: number;
+    readonly accepted: number;
+    readonly failedLate: number;
   };
   /** In receive buffers. */
   readonly kernelWaiting: number;

@@ -42,6 +42,7 @@ interface KernelMark {
   readonly left: number;
   readonly stalled: number;
   readonly failedLate: number;
+  readonly leaving: number;
 }
 
 export class ProxyProcess {
@@ -220,8 +221,10 @@ export class ProxyProcess {
         failedLate: now.failedLate - begun.failedLate - probed.failedLate,
         stalled: now.stalled - begun.stalled,
         left: now.left - begun.left,
-        leaving: kernel.leaving,
+        leaving: now.leaving,
+        leavingBefore: begun.leaving,
       },
+      probes: { ...probed },
       kernelWaiting: kernel.waiting,
     });
   }
@@ -232,9 +235,9 @@ export class ProxyProcess {
   }
 }
 
-function markOf({ in: came, out }: Kernel): KernelMark {
+function markOf({ in: came, out, leaving }: Kernel): KernelMark {
   let failed = 0;
   for (const count of out.failed.values()) failed += count;
   const { sends, left, stalled, failedLate } = out;
-  return { in: { ...came }, sends, failed, left, stalled, failedLate };
+  return { in: { ...came }, sends, failed, left, stalled, failedLate, leaving };
 }
