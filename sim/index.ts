@@ -53,6 +53,7 @@ export type { Outcome, Replay, Verdict } from './core-harness/replay.ts';
 export { recordSeed, shrink, shrinkSeed, SHRINK_LIMITS } from './core-harness/shrink.ts';
 export type { Attempt, Recording, ShrinkLimits, Shrunk } from './core-harness/shrink.ts';
 export type { ActorBody, Cast } from './world/actor.ts';
+export { WORLD_ACTION_KINDS } from './world/actions.ts';
 export type { WorldAction } from './world/actions.ts';
 export * from './world/builders.ts';
 export { runScript, runWorldSeed } from './world/run-world.ts';

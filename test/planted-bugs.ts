@@ -21,7 +21,7 @@ const FOLDERS = ['core', 'sim', 'scenarios'];
 
 /**
  * Lays core/, sim/ and scenarios/ out in `directory` with the bug in it. What leads to the bug is a copy, and an import of
- * it sees a world of its own; all else is a link, and shared with the true world.
+ * it sees a program of its own; so does what declares properties, which is done once. All else is a link.
  */
 export function plant(bug: PlantedBug, directory: string): void {
   const texts = sources();
@@ -33,7 +33,7 @@ export function plant(bug: PlantedBug, directory: string): void {
     bug.file,
     text.replace(bug.search, () => bug.replace),
   );
-  const copied = dependents(bug.file, texts);
+  const copied = dependents([bug.file, 'sim/properties.ts'], texts);
   for (const [file, content] of texts) {
     const target = join(directory, file);
     mkdirSync(dirname(target), { recursive: true });
@@ -53,12 +53,14 @@ function sources(): Map<string, string> {
   return new Map(own.map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]));
 }
 
-/** A file and all that import it, directly or not; but scenarios are data, and declare properties, which is done once. */
-function dependents(file: string, texts: ReadonlyMap<string, string>): ReadonlySet<string> {
-  const found = new Set([file]);
+/** Files and all that import them, directly or not. */
+function dependents(
+  files: readonly string[],
+  texts: ReadonlyMap<string, string>,
+): ReadonlySet<string> {
+  const found = new Set(files);
   for (const one of found) {
     for (const [importer, text] of texts) {
-      if (importer.startsWith('scenarios/')) continue;
       const requests = text.matchAll(/ from '(\.[^']+)'/g);
       const paths = [...requests].map(([, request = '']) => join(dirname(importer), request));
       if (paths.includes(one)) found.add(importer);

@@ -64,7 +64,11 @@ export function repeat(
     firstDifference(known, stepDigests(scenario, seed, steps), 'after another seed') ??
     firstDifference(known, stepDigests(scenario, seed, steps, { guise }), nameOf(guise)) ??
     (fresh
-      ? firstDifference(known, inFreshProcess(scenario, seed, steps), 'in a fresh process')
+      ? firstDifference(
+          known,
+          freshDigests([scenario.name, printSeed(seed), String(steps)]),
+          'in a fresh process',
+        )
       : undefined)
   );
 }
@@ -72,16 +76,18 @@ export function repeat(
 /** Steps of another seed between two runs of the same, for what it may leave behind. */
 const STEPS_BETWEEN = 200;
 
-function firstDifference(
+/** `unit` is what the digests are of: one each, and the last of the end. */
+export function firstDifference(
   known: readonly string[],
   again: readonly string[],
   how: string,
+  unit: 'step' | 'action' = 'step',
 ): Difference | undefined {
   const length = Math.max(known.length, again.length);
   for (let index = 0; index < length; index += 1) {
     if (known[index] === again[index]) continue;
     const values = `${known[index] ?? 'its end'} at first, ${again[index] ?? 'its end'} ${how}`;
-    return { step: index + 1, detail: `step ${index + 1} is the first to differ: ${values}` };
+    return { step: index + 1, detail: `${unit} ${index + 1} is the first to differ: ${values}` };
   }
   return undefined;
 }
@@ -100,17 +106,13 @@ function nameOf({ poison, prefix }: Guise): string {
   return `in another guise (poison 0x${poison.toString(16)}, ids "${prefix}…", another table seed)`;
 }
 
-/** With another time zone and language, which must not matter either. */
-function inFreshProcess(scenario: Scenario, seed: Seed, steps: number): readonly string[] {
+/** What fresh.ts prints: with another time zone and language, which must not matter either. */
+export function freshDigests(args: readonly string[]): readonly string[] {
   const script = fileURLToPath(new URL('fresh.js', import.meta.url));
-  const text = execFileSync(
-    process.execPath,
-    [script, scenario.name, printSeed(seed), String(steps)],
-    {
-      encoding: 'utf8',
-      env: { ...process.env, TZ: 'Asia/Kathmandu', LC_ALL: 'tr_TR.UTF-8' },
-      maxBuffer: 2 ** 30,
-    },
-  );
+  const text = execFileSync(process.execPath, [script, ...args], {
+    encoding: 'utf8',
+    env: { ...process.env, TZ: 'Asia/Kathmandu', LC_ALL: 'tr_TR.UTF-8' },
+    maxBuffer: 2 ** 30,
+  });
   return text.trimEnd().split('\n');
 }

@@ -47,6 +47,11 @@ export class JsonReader {
     return value;
   }
 
+  flag(): boolean {
+    if (typeof this.value !== 'boolean') throw this.wrong('true or false');
+    return this.value;
+  }
+
   decimal(): number {
     if (typeof this.value !== 'number') throw this.wrong('a number');
     return this.value;

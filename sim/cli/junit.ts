@@ -1,9 +1,10 @@
 /** The report as JUnit XML, which every CI can show: one testcase a property, and one a failing seed. */
-import type { FailureRow, PropertyRow, Report } from './report.ts';
+import type { FailureRow, PropertyRow, Report, UnreachedRow } from './report.ts';
 
 export function toJunit(report: Report): string {
   const cases = [
     ...report.properties.map((property) => propertyCase(property, report)),
+    ...report.unreached.map(unreachedCase),
     ...report.failures.map(seedCase),
     ...report.problems.map(problemCase),
   ];
@@ -41,6 +42,10 @@ function seedCase({ property, scenario, seed, step, detail, actions, replay }: F
   const message = escape(`${property} (step ${step})`);
   const failure = `<failure message="${message}">${escape(text)}</failure>`;
   return testcase(`seed.${scenario}`, seed, failure);
+}
+
+function unreachedCase({ scenario, property }: UnreachedRow): string {
+  return testcase(`reach.${scenario}`, property, '<failure message="not reached"/>');
 }
 
 function problemCase(problem: string): string {

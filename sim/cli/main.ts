@@ -4,7 +4,7 @@ import { accessSync, constants, readFileSync, statSync, writeFileSync } from 'no
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { Command } from 'commander';
-import { SCENARIOS } from '../../scenarios/index.ts';
+import { SCENARIOS, WORLD_SCENARIOS, worldNamed } from '../../scenarios/index.ts';
 import { repetitionOf } from './check.ts';
 import { readCatalogue } from './catalogue.ts';
 import { ShapeError } from './json-reader.ts';
@@ -15,10 +15,12 @@ import { Progress } from './progress.ts';
 import { mergeReports, readReport } from './read-report.ts';
 import { EXIT_CODES, toReport, type Outcome, type Timing } from './report.ts';
 import { runChunk } from './run-chunk.ts';
+import { runWorldChunk } from './run-world-chunk.ts';
 import { readSettings, UsageError, type Flags, type Settings } from './settings.ts';
 import { registerReplay, registerShrink } from './shrink.ts';
 import { summarize } from './summary.ts';
 import { Sweep, type SweepResult } from './sweep.ts';
+import { WorldNarrator } from './world-narrate.ts';
 
 const EXIT_USAGE = 2;
 const EXIT_BUG = 70;
@@ -31,15 +33,18 @@ await program().parseAsync().catch(giveUp);
 
 function program(): Command {
   const command = new Command('npm run sim --')
-    .description('Runs the flow machine through seeded, adversarial days, every step checked.')
+    .description(
+      'Runs the flow machine, or the whole proxy in a world, through seeded, adversarial days, all of it checked.',
+    )
     .enablePositionalOptions()
     .option('--seeds <n>', 'how many seeds (SOZU_UDP_SIM_SEEDS; default 256)')
     .option('--first-seed <seed>', 'the first of them, decimal or 0x hexadecimal (default 0)')
-    .option('--steps <n>', 'steps of each seed (SOZU_UDP_SIM_STEPS; default 3000)')
+    .option('--steps <n>', 'steps of a seed, not of worlds (SOZU_UDP_SIM_STEPS; default 3000)')
     .option('--seed <seed>', 'run one seed and tell every step (SOZU_UDP_SIM_SEED)')
     .option('--jobs <n>', 'worker threads (default: one for each core)')
     .option('--shard <i/n>', 'only part i of n, counted from 1')
     .option('--scenario <name>', 'one scenario instead of default and swarm')
+    .option('--all', 'all scenarios of worlds, --seeds of each, then default and swarm')
     .option('--list', 'print the scenarios')
     .option('--json <file>', 'write the report for programs')
     .option('--junit <file>', 'write the report as JUnit XML')
@@ -74,6 +79,8 @@ Examples:
   npm run sim -- --seeds 1024 --steps 5000              a wider and deeper one
   SOZU_UDP_SIM_SEED=0xdeadbeef npm run sim              one seed, every step told
   npm run sim -- --scenario swarm --bail                one scenario, up to the first failure
+  npm run sim -- --all                                  every scenario of worlds, 256 seeds each
+  npm run sim -- --scenario dns-burst --seeds 16        one of them
   npm run sim -- --seeds 64 --check-determinism         is a run a function of its seed?
   npm run sim -- --seeds 1000000 --shard 3/8 --json 3.json
   npm run sim -- merge 1.json 2.json 3.json 4.json 5.json 6.json 7.json 8.json
@@ -87,12 +94,16 @@ async function runSweep(flags: Flags & { readonly list?: true }): Promise<void> 
   checkWritable(settings.json);
   checkWritable(settings.junit);
   const begun = performance.now();
+  const used = process.cpuUsage();
   const running = settings.single ? tellSeed(settings) : sweepSeeds(settings);
   // While the workers start.
-  const { catalogue, problems } = readCatalogue();
-  const outcome = { plan: settings.plan, ...(await running), catalogue, problems };
+  const { catalogue, problems } = readCatalogue(settings.plan);
+  const { legs, ending, threads } = await running;
+  const outcome = { plan: settings.plan, legs, ending, catalogue, problems };
   const seconds = (performance.now() - begun) / 1_000;
-  finish(outcome, { seconds, jobs: settings.jobs, node: process.version }, settings);
+  const { user, system } = process.cpuUsage(used);
+  const busy = shareOut((user + system) / 1_000_000, threads);
+  finish(outcome, { seconds, jobs: settings.jobs, node: process.version, busy }, settings);
 }
 
 function runMerge(files: string[], flags: Pick<Flags, 'json' | 'junit'>): void {
@@ -105,8 +116,9 @@ function runMerge(files: string[], flags: Pick<Flags, 'json' | 'junit'>): void {
 function listScenarios(): void {
   for (const { name, purpose, share } of SCENARIOS) {
     const swept = share > 0 ? `${share * 100} % of a plain sweep` : 'by name only';
-    print(`${name.padEnd(13)} ${purpose} (${swept})\n`);
+    print(`${name.padEnd(16)} ${purpose} (${swept})\n`);
   }
+  for (const { name, purpose } of WORLD_SCENARIOS) print(`${name.padEnd(16)} ${purpose} (world)\n`);
 }
 
 function sweepSeeds({ plan, jobs, bail, verbose, check }: Settings): Promise<SweepResult> {
@@ -131,13 +143,17 @@ function sweepSeeds({ plan, jobs, bail, verbose, check }: Settings): Promise<Swe
 }
 
 /** On this thread, so that every line comes when it happens. */
-function tellSeed({ plan, check }: Settings): SweepResult {
+async function tellSeed({ plan, check }: Settings): Promise<SweepResult> {
   const scenario = plan.scenario ?? 'default';
   const seeds = [{ seed: plan.firstSeed, repetition: repetitionOf(check, 0) }];
-  const narrator = new Narrator((line) => print(`${line}\n`));
   const task = { scenario, steps: plan.steps, seeds, bail: false };
-  const { leg } = runChunk(task, undefined, narrator);
-  return { legs: [leg], ending: 'complete' };
+  const world = worldNamed(scenario);
+  const tell = (line: string): void => print(`${line}\n`);
+  const { leg, seconds } =
+    world === undefined
+      ? runChunk(task, undefined, new Narrator(tell))
+      : await runWorldChunk(world, task, undefined, new WorldNarrator(tell));
+  return { legs: [leg], ending: 'complete', threads: { [scenario]: seconds } };
 }
 
 interface Destination {
@@ -153,6 +169,15 @@ function finish(outcome: Outcome, timing: Timing, to: Destination): void {
   if (to.json !== undefined) write(to.json, `${JSON.stringify(report, undefined, 2)}\n`);
   if (to.junit !== undefined) write(to.junit, toJunit(report));
   process.exitCode = EXIT_CODES[report.verdict];
+}
+
+/** Threads share the processor with others; only the whole process knows what it really got of it. */
+function shareOut(processor: number, threads: SweepResult['threads']): Timing['busy'] {
+  const all = Object.values(threads).reduce((sum, seconds) => sum + seconds, 0);
+  const share = all === 0 ? 0 : processor / all;
+  return Object.fromEntries(
+    Object.entries(threads).map(([name, seconds]) => [name, seconds * share]),
+  );
 }
 
 function hasColour(): boolean {

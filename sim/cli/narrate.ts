@@ -123,6 +123,6 @@ function fields(value: object): string {
     .join(', ');
 }
 
-function seconds(now: number): string {
+export function seconds(now: number): string {
   return `${(now / 1_000_000).toFixed(6)} s`;
 }

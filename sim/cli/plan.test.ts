@@ -4,6 +4,7 @@ import { chunksOf, judgesMissed, legsOf, seedAt, seedsOf, type Plan, type Shard 
 
 const PLAIN: Plan = {
   scenario: undefined,
+  all: false,
   firstSeed: { high: 0, low: 0 },
   seeds: 256,
   steps: 3_000,

@@ -1,9 +1,9 @@
 /** Reads reports back, and joins those of all shards into the very report that one run would have written. */
-import { ACTION_KINDS, parseSeed, type PropertyCounts, type Seed } from '../index.ts';
+import { parseSeed, type PropertyCounts, type Seed } from '../index.ts';
 import { JsonReader, ShapeError } from './json-reader.ts';
 import type { Plan, Shard } from './plan.ts';
 import { PROPERTY_KINDS, REPORT_SCHEMA, type Outcome, type Timing } from './report.ts';
-import { CLOSE_REASONS, DROP_REASONS, mergeLegs, type Failure, type LegResult } from './result.ts';
+import { COUNTED, LEG_KINDS, mergeLegs, type Failure, type LegResult } from './result.ts';
 
 export interface ReadReport {
   readonly file: string;
@@ -39,6 +39,7 @@ export function readReport(text: string, file: string): ReadReport {
       seconds: timing.field('seconds').decimal(),
       jobs: timing.field('jobs').count(),
       node: timing.field('node').text(),
+      busy: readBusy(timing.field('busy'), root.field('scenarios')),
     },
   };
 }
@@ -59,8 +60,14 @@ export function mergeReports(reports: readonly ReadReport[]): {
       seconds: reports.reduce((sum, { timing }) => Math.max(sum, timing.seconds), 0),
       jobs: reports.reduce((sum, { timing }) => sum + timing.jobs, 0),
       node: [...new Set(reports.map(({ timing }) => timing.node))].sort().join(', '),
+      busy: reports.map(({ timing }) => timing.busy).reduce(addBusy),
     },
   };
+}
+
+function addBusy(one: Timing['busy'], other: Timing['busy']): Timing['busy'] {
+  const names = Object.keys({ ...one, ...other });
+  return Object.fromEntries(names.map((name) => [name, (one[name] ?? 0) + (other[name] ?? 0)]));
 }
 
 function joinOutcomes(one: Outcome, other: Outcome): Outcome {
@@ -118,6 +125,7 @@ function readPlan(reader: JsonReader): Plan {
   const shard = reader.field('shard');
   return {
     scenario: scenario.isNull ? undefined : scenario.text(),
+    all: reader.field('all').flag(),
     firstSeed: readSeed(reader.field('firstSeed')),
     seeds: reader.field('seeds').count(),
     steps: reader.field('steps').count(),
@@ -134,20 +142,34 @@ function readShard(reader: JsonReader): Shard {
 
 function readLeg(reader: JsonReader, failures: readonly Failure[]): LegResult {
   const scenario = reader.field('name').text();
+  const kind = reader.field('kind').word(LEG_KINDS);
+  const counted = COUNTED[kind];
   return {
     scenario,
+    kind,
     seeds: reader.field('seeds').count(),
     steps: reader.field('steps').count(),
+    simulated: reader.field('simulated').count(),
     sum: readSum(reader.field('digest')),
-    actions: reader.field('actions').counts(ACTION_KINDS),
-    drops: reader.field('drops').counts(DROP_REASONS),
-    closes: reader.field('closes').counts(CLOSE_REASONS),
+    actions: reader.field('actions').counts(counted.actions),
+    drops: reader.field('drops').counts(counted.drops),
+    closes: reader.field('closes').counts(counted.closes),
+    reaches: reader
+      .field('reaches')
+      .list()
+      .map((name) => name.text()),
     properties: reader.field('properties').list().map(readCounts),
     failed: reader.field('failed').count(),
     failures: failures.filter((failure) => failure.scenario === scenario),
     repeated: reader.field('repeated').count(),
     fresh: reader.field('fresh').count(),
   };
+}
+
+/** Of the scenarios that the report is about. */
+function readBusy(reader: JsonReader, scenarios: JsonReader): Timing['busy'] {
+  const names = scenarios.list().map((scenario) => scenario.field('name').text());
+  return Object.fromEntries(names.map((name) => [name, reader.field(name).decimal()]));
 }
 
 function readCounts(reader: JsonReader): PropertyCounts {

@@ -10,12 +10,13 @@ import { summarize } from './summary.ts';
 
 const PLAN: Plan = {
   scenario: undefined,
+  all: false,
   firstSeed: { high: 0, low: 0 },
   seeds: 256,
   steps: 3_000,
   shard: undefined,
 };
-const TIMING = { seconds: 2, jobs: 2, node: 'v20' };
+const TIMING = { seconds: 2, jobs: 2, node: 'v20', busy: { default: 1.5, swarm: 0.5 } };
 const UNSEEN: CatalogueEntry = { kind: 'sometimes', name: 'a <rare> "thing" & more' };
 
 /** Four short runs of a scenario. */
@@ -52,9 +53,9 @@ test('the top of a report is what readers look for first', () => {
     'seeds',
     'steps',
     'properties',
-    'failures',
+    'unreached',
   ]);
-  expect(report).toMatchObject({ schema: 1, seeds: 8, steps: 320, failures: [] });
+  expect(report).toMatchObject({ schema: 2, seeds: 8, steps: 320, failures: [] });
   expect(report.scenarios.map(({ name }) => name)).toEqual(['default', 'swarm']);
 });
 
@@ -129,7 +130,7 @@ test('a report read back gives the same report', () => {
 
 test.each([
   ['no JSON', 'x.json: not JSON', 'nonsense'],
-  ['another schema', 'x.json: schema 2, this program reads 1', '{ "schema": 2 }'],
+  ['another schema', 'x.json: schema 1, this program reads 2', '{ "schema": 1 }'],
   ['no report', 'x.json.schema: expected a natural number', '{}'],
   ['a list', 'x.json.schema: expected a natural number', '[]'],
   ['a text', 'x.json: expected an object', '"text"'],

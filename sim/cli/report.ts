@@ -14,6 +14,7 @@ import {
 import { judgesMissed, type Plan } from './plan.ts';
 import {
   printSum,
+  type LegKind,
   REPEATS_ITSELF,
   sweepDigest,
   type Counts,
@@ -22,7 +23,7 @@ import {
 } from './result.ts';
 import type { Ending } from './sweep.ts';
 
-export const REPORT_SCHEMA = 1;
+export const REPORT_SCHEMA = 2;
 
 /** Everything a report says, but timing. */
 export interface Outcome {
@@ -38,6 +39,8 @@ export interface Timing {
   readonly seconds: number;
   readonly jobs: number;
   readonly node: string;
+  /** Seconds of one processor, by scenario. */
+  readonly busy: Readonly<Record<string, number>>;
 }
 
 export interface SightingRow {
@@ -72,10 +75,20 @@ export interface FailureRow {
   readonly replay: string;
 }
 
+/** What a scenario promises to reach, and did not. */
+export interface UnreachedRow {
+  readonly scenario: string;
+  readonly property: string;
+}
+
 export interface ScenarioRow {
   readonly name: string;
+  readonly kind: LegKind;
   readonly seeds: number;
+  /** Of a world: its events. */
   readonly steps: number;
+  /** Microseconds of virtual time in worlds. */
+  readonly simulated: number;
   /** Sum of the digests of its runs: adds up over shards. */
   readonly digest: string;
   readonly failed: number;
@@ -84,6 +97,7 @@ export interface ScenarioRow {
   readonly actions: Counts;
   readonly drops: Counts;
   readonly closes: Counts;
+  readonly reaches: readonly string[];
   readonly properties: readonly PropertyCountsRow[];
 }
 
@@ -93,6 +107,7 @@ export interface Report {
   readonly seeds: number;
   readonly steps: number;
   readonly properties: readonly PropertyRow[];
+  readonly unreached: readonly UnreachedRow[];
   readonly failures: readonly FailureRow[];
   readonly verdict: 'green' | 'failed' | 'interrupted';
   readonly ending: Ending;
@@ -100,6 +115,7 @@ export interface Report {
   readonly judgesMissed: boolean;
   readonly plan: {
     readonly scenario: string | null;
+    readonly all: boolean;
     readonly firstSeed: string;
     readonly seeds: number;
     readonly steps: number;
@@ -118,21 +134,25 @@ export function toReport(outcome: Outcome, timing: Timing): Report {
   const judged = judgesMissed(plan) && ending === 'complete';
   const properties = propertyRows(outcome);
   const missed = judged && properties.some(({ state }) => state === 'missed');
-  const failed = missed || problems.length > 0 || legs.some((leg) => leg.failed > 0);
+  const unreached = unreachedRows(outcome);
+  const wrong = missed || unreached.length > 0 || problems.length > 0;
+  const failed = wrong || legs.some((leg) => leg.failed > 0);
   return {
     schema: REPORT_SCHEMA,
     digest: sweepDigest(legs),
     seeds: total(legs, ({ seeds }) => seeds),
     steps: total(legs, ({ steps }) => steps),
     properties,
-    failures: legs.flatMap(({ failures }) =>
-      failures.map((failure) => failureRow(failure, plan.steps)),
+    unreached,
+    failures: legs.flatMap(({ failures, kind }) =>
+      failures.map((failure) => failureRow(failure, kind, plan.steps)),
     ),
     verdict: ending === 'interrupted' ? 'interrupted' : failed ? 'failed' : 'green',
     ending,
     judgesMissed: judged,
     plan: {
       scenario: plan.scenario ?? null,
+      all: plan.all,
       firstSeed: printSeed(plan.firstSeed),
       seeds: plan.seeds,
       steps: plan.steps,
@@ -150,7 +170,8 @@ function propertyRows({ catalogue, legs }: Outcome): PropertyRow[] {
     [],
   );
   const known = new Map<string, CatalogueEntry>();
-  for (const entry of [...catalogue, ...counts]) known.set(entry.name, entry);
+  const looked = counts.filter(({ evaluations }) => evaluations > 0);
+  for (const entry of [...catalogue, ...looked]) known.set(entry.name, entry);
   const missed = new Set(missedProperties([...known.values()], counts).map(({ name }) => name));
   return [...known.keys()].sort().flatMap((name) => {
     const entry = known.get(name);
@@ -169,6 +190,18 @@ function propertyRows({ catalogue, legs }: Outcome): PropertyRow[] {
       seeds: seen?.seeds ?? 0,
       first: firstSighting(legs, name),
     };
+  });
+}
+
+/** Scenarios are about something: with this many seeds of one, all of it must have been seen. */
+const REACHING_SEEDS = 64;
+
+function unreachedRows({ plan, ending, legs }: Outcome): UnreachedRow[] {
+  const isJudged = ending === 'complete' && plan.shard === undefined;
+  if (!isJudged || plan.seeds < REACHING_SEEDS) return [];
+  return legs.flatMap(({ scenario, reaches, properties }) => {
+    const seen = new Set(properties.filter(({ hits }) => hits > 0).map(({ name }) => name));
+    return reaches.filter((name) => !seen.has(name)).map((property) => ({ scenario, property }));
   });
 }
 
@@ -197,11 +230,12 @@ function scenarioRow(leg: LegResult): ScenarioRow {
   };
 }
 
-function failureRow(failure: Failure, steps: number): FailureRow {
+function failureRow(failure: Failure, kind: LegKind, steps: number): FailureRow {
   const { scenario, property } = failure;
   const seed = printSeed(failure.seed);
   const flag = property === REPEATS_ITSELF ? ' --check-determinism' : '';
-  const environment = `SOZU_UDP_SIM_SEED=${seed} SOZU_UDP_SIM_STEPS=${steps}`;
+  const length = kind === 'world' ? '' : ` SOZU_UDP_SIM_STEPS=${steps}`;
+  const environment = `SOZU_UDP_SIM_SEED=${seed}${length}`;
   const replay = `${environment} npm run sim -- --scenario ${scenario}${flag}`;
   return { ...failure, seed, replay };
 }

@@ -3,6 +3,8 @@
  * legs of shards into those of the whole sweep, in any order.
  */
 import type { CloseReason, DropReason } from '../../core/contract.ts';
+import { CATALOGUE } from '../../core/metrics.ts';
+import { worldNamed } from '../../scenarios/index.ts';
 import {
   ACTION_KINDS,
   compareSeeds,
@@ -10,12 +12,13 @@ import {
   mergeCounts,
   type PropertyCounts,
   type Seed,
+  WORLD_ACTION_KINDS,
 } from '../index.ts';
 
 export type Counts = Readonly<Record<string, number>>;
 
 /** Reasons of drops and closes, in the order of the contract. */
-export const DROP_REASONS: readonly DropReason[] = [
+const DROP_REASONS: readonly DropReason[] = [
   'Truncated',
   'NoBackend',
   'Invalid',
@@ -27,7 +30,7 @@ export const DROP_REASONS: readonly DropReason[] = [
   'Amplification',
   'PortExhausted',
 ];
-export const CLOSE_REASONS: readonly CloseReason[] = [
+const CLOSE_REASONS: readonly CloseReason[] = [
   'Idle',
   'ResponsesReached',
   'RequestsReached',
@@ -36,6 +39,22 @@ export const CLOSE_REASONS: readonly CloseReason[] = [
   'BackendLost',
   'Killed',
 ];
+
+/** What a scenario raises: the flow machine alone, or a world around the whole proxy. */
+export const LEG_KINDS = ['core', 'world'] as const;
+export type LegKind = (typeof LEG_KINDS)[number];
+
+/** What is counted of the runs of a kind: a world's drops and closes are those that its proxies counted. */
+export const COUNTED: Readonly<
+  Record<LegKind, Readonly<Record<'actions' | 'drops' | 'closes', readonly string[]>>>
+> = {
+  core: { actions: ACTION_KINDS, drops: DROP_REASONS, closes: CLOSE_REASONS },
+  world: {
+    actions: WORLD_ACTION_KINDS,
+    drops: Object.keys(CATALOGUE).filter((name) => name.startsWith('dropped')),
+    closes: Object.keys(CATALOGUE).filter((name) => name.startsWith('closed')),
+  },
+};
 
 /** Failures that no property of the catalogue stands for. */
 export const SIMULATOR_THREW = 'the simulator itself does not throw';
@@ -46,6 +65,7 @@ export interface Failure {
   readonly property: string;
   readonly scenario: string;
   readonly seed: Seed;
+  /** Of a world: the number of the action. */
   readonly step: number;
   readonly detail: string;
   /** The last ones, for reading. */
@@ -54,13 +74,19 @@ export interface Failure {
 
 export interface LegResult {
   readonly scenario: string;
+  readonly kind: LegKind;
   readonly seeds: number;
+  /** Of worlds: their events. */
   readonly steps: number;
+  /** Virtual time that passed in worlds, microseconds. */
+  readonly simulated: number;
   /** Sum modulo 2^64 of the digests of (scenario, seed, digest of the run). */
   readonly sum: bigint;
   readonly actions: Counts;
   readonly drops: Counts;
   readonly closes: Counts;
+  /** Properties that the whole sweep of the scenario must see. */
+  readonly reaches: readonly string[];
   readonly properties: readonly PropertyCounts[];
   /** How many seeds failed; `failures` holds the lowest of them only. */
   readonly failed: number;
@@ -74,14 +100,20 @@ export interface LegResult {
 const FAILURES_KEPT = 100;
 
 export function emptyLeg(scenario: string): LegResult {
+  const world = worldNamed(scenario);
+  const kind = world === undefined ? 'core' : 'world';
+  const { actions, drops, closes } = COUNTED[kind];
   return {
     scenario,
+    kind,
     seeds: 0,
     steps: 0,
+    simulated: 0,
     sum: 0n,
-    actions: zeros(ACTION_KINDS),
-    drops: zeros(DROP_REASONS),
-    closes: zeros(CLOSE_REASONS),
+    actions: zeros(actions),
+    drops: zeros(drops),
+    closes: zeros(closes),
+    reaches: world?.reaches ?? [],
     properties: [],
     failed: 0,
     failures: [],
@@ -94,12 +126,15 @@ export function emptyLeg(scenario: string): LegResult {
 export function mergeLegs(one: LegResult, other: LegResult): LegResult {
   return {
     scenario: one.scenario,
+    kind: one.kind,
     seeds: one.seeds + other.seeds,
     steps: one.steps + other.steps,
+    simulated: one.simulated + other.simulated,
     sum: BigInt.asUintN(64, one.sum + other.sum),
     actions: addCounts(one.actions, other.actions),
     drops: addCounts(one.drops, other.drops),
     closes: addCounts(one.closes, other.closes),
+    reaches: one.reaches,
     properties: mergeCounts(one.properties, other.properties),
     failed: one.failed + other.failed,
     failures: mergeFailures(one.failures, other.failures),

@@ -16,6 +16,7 @@ import {
   type Trace,
 } from '../index.ts';
 import { repeat, StepLog } from './determinism.ts';
+import { Journal } from './journal.ts';
 import { describeAction } from './narrate.ts';
 import {
   emptyLeg,
@@ -47,6 +48,8 @@ export interface ChunkResult {
   readonly leg: LegResult;
   /** One line a seed, for verbose sweeps. */
   readonly lines: readonly string[];
+  /** What it took its thread. */
+  readonly seconds: number;
 }
 
 /** What a verbose run listens to. */
@@ -63,6 +66,7 @@ export function runChunk(
   const scenario = present(scenarioNamed(task.scenario), 'a plan names scenarios that exist');
   const observer = new Observer();
   const lines: string[] = [];
+  const begun = performance.now();
   let leg = emptyLeg(task.scenario);
   for (const [place, one] of task.seeds.entries()) {
     begin(place);
@@ -71,7 +75,11 @@ export function runChunk(
     lines.push(run.line);
     if (task.bail && leg.failed > 0) break;
   }
-  return { leg: { ...leg, properties: observer.counts() }, lines };
+  return {
+    leg: { ...leg, properties: observer.counts() },
+    lines,
+    seconds: (performance.now() - begun) / 1_000,
+  };
 }
 
 interface Watchers {
@@ -87,7 +95,10 @@ function runOne(
 ): { readonly leg: LegResult; readonly line: string } {
   const tally = new Tally(listener);
   const repeats = repetition !== 'once';
-  const journal = new Journal(repeats ? steps : LAST_ACTIONS);
+  const journal = new Journal<Action>(
+    (action, step) => `step ${step}: ${describeAction(action)}`,
+    repeats ? steps : undefined,
+  );
   const log = repeats ? new StepLog() : undefined;
   const run = guarded(scenario, seed, steps, {
     observer,
@@ -193,32 +204,5 @@ class Tally implements Trace {
       else if (output.kind === 'CloseFlow') this.closes[output.reason] += 1;
     }
     this.next?.call(name, now, outputs, manager);
-  }
-}
-
-const LAST_ACTIONS = 10;
-
-/** The latest actions of a run: as many as there is room for, of which the last ten are told. */
-class Journal {
-  private readonly room: number;
-  private readonly entries: { readonly action: Action; readonly step: number }[] = [];
-  private noted = 0;
-
-  constructor(room: number) {
-    this.room = room;
-  }
-
-  note(action: Action, step: number): void {
-    this.entries[this.noted % this.room] = { action, step };
-    this.noted += 1;
-  }
-
-  /** Up to a step and with it. */
-  last(step: number): string[] {
-    const first = this.noted % this.entries.length;
-    return [...this.entries.slice(first), ...this.entries.slice(0, first)]
-      .filter((entry) => entry.step <= step)
-      .slice(-LAST_ACTIONS)
-      .map((entry) => `step ${entry.step}: ${describeAction(entry.action)}`);
   }
 }

@@ -4,6 +4,7 @@ import { readSettings, UsageError, type Environment, type Flags } from './settin
 const PLAIN = {
   plan: {
     scenario: undefined,
+    all: false,
     firstSeed: { high: 0, low: 0 },
     seeds: 256,
     steps: 3_000,
@@ -87,6 +88,9 @@ test.each<[Flags, Environment, string]>([
   [{ shard: '0/4' }, {}, '--shard: not a shard: "0/4"'],
   [{ shard: '3' }, {}, '--shard: not a shard: "3"'],
   [{ scenario: '' }, {}, '--scenario: no scenario ""'],
+  [{ all: true, scenario: 'swarm' }, {}, '--all runs every scenario'],
+  [{ all: true, seed: '1' }, {}, '--all runs every scenario'],
+  [{ scenario: 'dns-burst', steps: '5' }, {}, '--steps: a seed of dns-burst lasts as long'],
   [{ checkDeterminism: '0' }, {}, '--check-determinism: not a share'],
   [{ checkDeterminism: '101%' }, {}, '--check-determinism: not a share'],
   [{}, { SOZU_UDP_SIM_SEED: 'x' }, 'SOZU_UDP_SIM_SEED: not a seed'],

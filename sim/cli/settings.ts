@@ -1,5 +1,5 @@
 /** From flags and environment to what is to run. Flags win; an empty variable is unset; anything unclear is refused. */
-import { scenarioNamed, SCENARIOS } from '../../scenarios/index.ts';
+import { scenarioNamed, SCENARIOS, WORLD_SCENARIOS, worldNamed } from '../../scenarios/index.ts';
 import { parseSeed, seedFromNumber, type Seed } from '../index.ts';
 import { checkOf, type Check } from './check.ts';
 import { DEFAULT_SEEDS, DEFAULT_STEPS, type Plan, type Shard } from './plan.ts';
@@ -13,6 +13,7 @@ export interface Flags {
   readonly jobs?: string;
   readonly shard?: string;
   readonly scenario?: string;
+  readonly all?: boolean;
   readonly json?: string;
   readonly junit?: string;
   /** True without a value. */
@@ -44,8 +45,10 @@ export class UsageError extends Error {
 export function readSettings(flags: Flags, environment: Environment, cores: number): Settings {
   const seed = readSingleSeed(flags, environment);
   const scenario = readScenario(flags.scenario);
+  checkFlags(flags, scenario, seed);
   const plan: Plan = {
     scenario: seed === undefined ? scenario : (scenario ?? 'default'),
+    all: flags.all === true,
     firstSeed: seed ?? readSeed('--first-seed', flags.firstSeed) ?? seedFromNumber(0),
     seeds: seed === undefined ? readSeeds(flags, environment) : 1,
     steps: readSteps(flags, environment),
@@ -61,6 +64,22 @@ export function readSettings(flags: Flags, environment: Environment, cores: numb
     json: flags.json,
     junit: flags.junit,
   };
+}
+
+/** What flags make no sense together. */
+function checkFlags(
+  { all, steps }: Flags,
+  scenario: string | undefined,
+  seed: Seed | undefined,
+): void {
+  if (all === true && scenario !== undefined) {
+    throw new UsageError('--all runs every scenario: it does not go with --scenario');
+  }
+  if (all === true && seed !== undefined) {
+    throw new UsageError('--all runs every scenario: one seed belongs to one, by --scenario');
+  }
+  if (steps === undefined || scenario === undefined || worldNamed(scenario) === undefined) return;
+  throw new UsageError(`--steps: a seed of ${scenario} lasts as long as its world, not some steps`);
 }
 
 const COUNT_MAX = 2 ** 32;
@@ -121,8 +140,8 @@ function readCount(name: string, text: string | undefined, most: number): number
 }
 
 function readScenario(name: string | undefined): string | undefined {
-  if (name === undefined || scenarioNamed(name) !== undefined) return name;
-  const known = SCENARIOS.map((scenario) => scenario.name).join(', ');
+  if (name === undefined || (scenarioNamed(name) ?? worldNamed(name)) !== undefined) return name;
+  const known = [...SCENARIOS, ...WORLD_SCENARIOS].map((scenario) => scenario.name).join(', ');
   throw new UsageError(`--scenario: no scenario ${JSON.stringify(name)}; there are ${known}`);
 }
 

@@ -1,8 +1,7 @@
 /** The report for people: failures first, then what was done, what was seen and what was not. */
 import { Chalk, type ChalkInstance } from 'chalk';
-import { ACTION_KINDS } from '../index.ts';
 import type { FailureRow, PropertyRow, Report, ScenarioRow } from './report.ts';
-import { CLOSE_REASONS, DROP_REASONS } from './result.ts';
+import { COUNTED } from './result.ts';
 
 export interface SummaryOptions {
   readonly colour: boolean;
@@ -20,8 +19,8 @@ export function summarize(report: Report, { colour, verbose }: SummaryOptions): 
     ...report.problems.map((problem) => chalk.red(`catalogue: ${problem}`)),
     headline(report, chalk),
     '',
-    ...table(report.scenarios),
-    '',
+    ...table(report.scenarios.filter(({ kind }) => kind === 'core')),
+    ...worldTable(report),
     ...propertyLines(report, verbose, chalk),
     ...determinismLines(report),
     `digest ${chalk.bold(report.digest)}`,
@@ -32,7 +31,12 @@ export function summarize(report: Report, { colour, verbose }: SummaryOptions): 
 function failureLines(report: Report, verbose: boolean, chalk: ChalkInstance): string[] {
   const told = verbose ? report.failures : report.failures.slice(0, FAILURES_TOLD);
   const failed = report.scenarios.reduce((sum, scenario) => sum + scenario.failed, 0);
-  const lines = told.flatMap((failure) => failureText(failure, chalk));
+  const worlds = new Set(
+    report.scenarios.filter(({ kind }) => kind === 'world').map(({ name }) => name),
+  );
+  const lines = told.flatMap((failure) =>
+    failureText(failure, worlds.has(failure.scenario) ? 'action' : 'step', chalk),
+  );
   const rest = report.failures.slice(told.length);
   if (rest.length === 0) return lines;
   const names = rest.slice(0, 20).map(({ scenario, seed }) => `${scenario} ${seed}`);
@@ -40,11 +44,11 @@ function failureLines(report: Report, verbose: boolean, chalk: ChalkInstance): s
   return [...lines, `${failed} seeds failed; further ones: ${names.join(', ')}${more}`, ''];
 }
 
-function failureText(failure: FailureRow, chalk: ChalkInstance): string[] {
+function failureText(failure: FailureRow, unit: 'action' | 'step', chalk: ChalkInstance): string[] {
   const { property, scenario, seed, step, detail, actions, replay } = failure;
   return [
     chalk.red.bold(`FAILED: ${property}`),
-    `  scenario ${scenario}, seed ${seed}, step ${step}`,
+    `  scenario ${scenario}, seed ${seed}, ${unit} ${step}`,
     `  ${detail.replaceAll('\n', '\n  ')}`,
     ...(actions.length === 0 ? [] : ['  last actions:']),
     ...actions.map((action) => `    ${action}`),
@@ -73,6 +77,8 @@ type Row = readonly [string, (scenario: ScenarioRow) => number];
 
 /** Scenarios side by side. */
 function table(scenarios: readonly ScenarioRow[]): string[] {
+  if (scenarios.length === 0) return [];
+  const { actions, drops, closes } = COUNTED.core;
   const sections: readonly (readonly [string, readonly Row[]])[] = [
     [
       'run',
@@ -81,9 +87,9 @@ function table(scenarios: readonly ScenarioRow[]): string[] {
         ['steps', ({ steps }) => steps],
       ],
     ],
-    ['actions', ACTION_KINDS.map((kind) => [kind, ({ actions }) => actions[kind] ?? 0])],
-    ['drops', DROP_REASONS.map((reason) => [reason, ({ drops }) => drops[reason] ?? 0])],
-    ['closes', CLOSE_REASONS.map((reason) => [reason, ({ closes }) => closes[reason] ?? 0])],
+    ['actions', actions.map((kind) => [kind, (one) => one.actions[kind] ?? 0])],
+    ['drops', drops.map((reason) => [reason, (one) => one.drops[reason] ?? 0])],
+    ['closes', closes.map((reason) => [reason, (one) => one.closes[reason] ?? 0])],
   ];
   const head = line(
     '',
@@ -100,11 +106,34 @@ function table(scenarios: readonly ScenarioRow[]): string[] {
         ),
       ),
     ]),
+    '',
   ];
 }
 
-function line(name: string, cells: readonly string[]): string {
-  return name.padEnd(20) + cells.map((cell) => cell.padStart(14)).join('');
+/** Worlds are many: a line each. What a second of a core got through, and how much faster than life it was. */
+function worldTable({ scenarios, timing }: Report): string[] {
+  const worlds = scenarios.filter(({ kind }) => kind === 'world');
+  if (worlds.length === 0) return [];
+  const rows = worlds.map(({ name, seeds, failed, actions, steps, simulated }) => {
+    const busy = timing.busy[name] ?? 0;
+    const each = (amount: number): string => (busy === 0 ? '-' : thousands(amount / busy));
+    const acted = Object.values(actions).reduce((sum, count) => sum + count, 0);
+    const counts = [seeds, failed, acted, steps].map(thousands);
+    return worldLine(name, [...counts, each(steps), `${each(simulated / 1_000_000)} x`]);
+  });
+  const head = ['seeds', 'failed', 'actions', 'events', 'events/s/core', 'real time'];
+  return [worldLine('', head), ...rows, ''];
+}
+
+function worldLine(name: string, cells: readonly string[]): string {
+  return line(name, cells, WORLD_NAME);
+}
+
+/** As long as the longest name of a scenario, and a little more. */
+const WORLD_NAME = 22;
+
+function line(name: string, cells: readonly string[], room = 20): string {
+  return name.padEnd(room) + cells.map((cell) => cell.padStart(14)).join('');
 }
 
 function propertyLines(report: Report, verbose: boolean, chalk: ChalkInstance): string[] {
@@ -120,8 +149,13 @@ function propertyLines(report: Report, verbose: boolean, chalk: ChalkInstance): 
     ...told.map((property) => chalk.dim(`  ${property.name}: ${sighting(property)}`)),
     ...by('violated').map(({ name }) => chalk.red(`  violated: ${name}`)),
     ...missed.map(({ name }) => paint(`  missed: ${name}`)),
+    ...report.unreached.map(({ scenario, property }) => {
+      return chalk.red(`  not reached by ${scenario}: ${property}`);
+    }),
     ...(missed.length > 0 && !report.judgesMissed
-      ? ['  (no failure: only a whole default sweep or a larger one must see everything)']
+      ? [
+          '  (no failure: only a whole default sweep or --all, or a larger one, must see everything)',
+        ]
       : []),
   ];
 }

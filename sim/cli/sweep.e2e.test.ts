@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { plantedBuild, simulate, type SimulatorOptions } from '../../test/simulator.ts';
-import { SCENARIOS } from '../../scenarios/index.ts';
+import { SCENARIOS, WORLD_SCENARIOS } from '../../scenarios/index.ts';
 import { readReport } from './read-report.ts';
 import { toReport, type Report } from './report.ts';
 
@@ -183,7 +183,7 @@ test('--list names every scenario on a line of its own, --help shows examples', 
     expect.arrayContaining(['default', 'swarm', 'canary']),
   );
   expect(linesOf(stdout).map((line) => line.split(' ')[0])).toEqual(
-    SCENARIOS.map(({ name }) => name),
+    [...SCENARIOS, ...WORLD_SCENARIOS].map(({ name }) => name),
   );
   expect((await simulate(['--help'])).stdout).toContain('Examples:\n  npm run sim ');
 });
@@ -209,7 +209,7 @@ async function reportOf(
 /** Without what may differ. */
 function reportIn(name: string): Report {
   const { outcome } = readReport(readFileSync(fileOf(name), 'utf8'), name);
-  return toReport(outcome, { seconds: 0, jobs: 0, node: '' });
+  return toReport(outcome, { seconds: 0, jobs: 0, node: '', busy: {} });
 }
 
 function fileOf(name: string): string {

@@ -14,6 +14,8 @@ export type Ending = 'complete' | 'bail' | 'interrupted';
 export interface SweepResult {
   readonly legs: readonly LegResult[];
   readonly ending: Ending;
+  /** Seconds that its threads took, by scenario. */
+  readonly threads: Readonly<Record<string, number>>;
 }
 
 export interface SweepOptions {
@@ -51,6 +53,7 @@ export class Sweep {
     number,
     { readonly leg: number; readonly result: ChunkResult }
   >();
+  private readonly threads: Record<string, number>;
   private nextOrder = 0;
   private ending: Ending = 'complete';
   /** No more chunks are handed out. */
@@ -64,6 +67,7 @@ export class Sweep {
     this.plan = plan;
     this.options = options;
     this.legs = legsOf(plan).map(({ scenario }) => emptyLeg(scenario.name));
+    this.threads = Object.fromEntries(this.legs.map(({ scenario }) => [scenario, 0]));
     this.chunks = chunksOf(plan);
   }
 
@@ -165,7 +169,7 @@ export class Sweep {
 
   private resume(job: Job): void {
     if (job.chunk.offsets.length > 0) return this.launch(job);
-    this.take(job, { leg: emptyLeg(job.known.scenario), lines: [] });
+    this.take(job, { leg: emptyLeg(job.known.scenario), lines: [], seconds: 0 });
     const next = this.nextJob();
     if (next !== undefined) this.launch(next);
   }
@@ -179,6 +183,7 @@ export class Sweep {
 
   private take({ chunk, known }: Job, result: ChunkResult): void {
     const leg = mergeLegs(result.leg, known);
+    this.threads[leg.scenario] = (this.threads[leg.scenario] ?? 0) + result.seconds;
     this.options.onProgress?.(leg.seeds, leg.steps);
     if (this.options.bail && leg.failed > 0) this.stopping = true;
     this.early.set(chunk.order, { leg: chunk.leg, result: { ...result, leg } });
@@ -202,6 +207,6 @@ export class Sweep {
     if (this.members.size > 0) return;
     const left = [...this.early].sort(([one], [other]) => one - other);
     for (const [, { leg, result }] of left) this.join(leg, result);
-    this.finish({ legs: this.legs, ending: this.ending });
+    this.finish({ legs: this.legs, ending: this.ending, threads: this.threads });
   }
 }

@@ -77,6 +77,22 @@ export type WorldAction =
   | { readonly kind: 'Start'; readonly proxy: number; readonly config: Config }
   | { readonly kind: 'Begin'; readonly phase: Phase };
 
+export const WORLD_ACTION_KINDS: readonly WorldAction['kind'][] = [
+  'Send',
+  'Reopen',
+  'Spoof',
+  'Remap',
+  'Behave',
+  'Power',
+  'LinkFault',
+  'Cut',
+  'HostFault',
+  'Order',
+  'Crash',
+  'Start',
+  'Begin',
+];
+
 /** An action and its time: it comes before whatever else happens at that instant. */
 export interface ScriptEntry {
   readonly at: Instant;
