@@ -1,6 +1,7 @@
 /** What the control plane counts of each cluster: a fold over its events and the ends of its probes, as metrics.ts is. */
 import type { ControlEvent } from './control-contract.ts';
 import type { ProbeOutcome } from './health/probe-contract.ts';
+import { LastingSums } from './lasting-sums.ts';
 
 /** Plain numbers. The first two are gauges; the others only grow. */
 export interface ClusterCounters {
@@ -52,14 +53,30 @@ export const CLUSTER_CATALOGUE: Readonly<
 
 export class ClusterMetrics {
   private readonly clusters = new Map<string, ClusterCounters>();
+  private readonly lasting = new LastingSums(newClusterCounters, addClusterCounters);
 
   /** Starts at zero; a cluster that is known goes on. */
   add(cluster: string): void {
-    if (!this.clusters.has(cluster)) this.clusters.set(cluster, newClusterCounters());
+    if (this.clusters.has(cluster)) return;
+    this.clusters.set(cluster, newClusterCounters());
+    this.lasting.begin(cluster);
   }
 
   remove(cluster: string): void {
+    const counters = this.clusters.get(cluster);
+    if (counters === undefined) return;
     this.clusters.delete(cluster);
+    this.lasting.keep(cluster, { ...counters, availableBackends: 0, totalBackends: 0 });
+  }
+
+  /** What was counted of every cluster, where one that came back counts on. Those beyond a bound share `OTHER_NAMES`. */
+  get sums(): ReadonlyMap<string, Readonly<ClusterCounters>> {
+    return this.lasting.including(this.clusters);
+  }
+
+  /** How often a name found no sum of its own. */
+  get namesBeyondBound(): number {
+    return this.lasting.beyondBound;
   }
 
   of(cluster: string): Readonly<ClusterCounters> | undefined {
@@ -117,6 +134,14 @@ function newClusterCounters(): ClusterCounters {
     probesSilent: 0,
     probesNotTried: 0,
   };
+}
+
+function addClusterCounters(sum: ClusterCounters, other: Readonly<ClusterCounters>): void {
+  for (const key of Object.keys(other)) if (isClusterCounter(key)) sum[key] += other[key];
+}
+
+function isClusterCounter(key: string): key is keyof ClusterCounters {
+  return key in CLUSTER_CATALOGUE && key !== 'failOpen';
 }
 
 function sozu(

@@ -6,6 +6,7 @@ import { NO_CLUSTER, type ClusterConfig } from './contract.ts';
 import type { Directive } from './directives.ts';
 import type { Hash64 } from './hash.ts';
 import type { TableSeed } from './keyed-hash.ts';
+import { LastingSums } from './lasting-sums.ts';
 import type { Random } from './random.ts';
 import { SourcePolicer } from './source-policer.ts';
 
@@ -32,6 +33,12 @@ export class Clusters {
   private readonly flows: number[] = [];
   private readonly freeNumbers: number[] = [];
   private readonly byName = new Map<string, Cluster>();
+  private readonly failOpen = new LastingSums(
+    () => ({ selections: 0 }),
+    (sum, { selections }) => {
+      sum.selections += selections;
+    },
+  );
   private counting = false;
   private answering = false;
 
@@ -57,6 +64,7 @@ export class Clusters {
       const set = new BackendSet({ ...policy, backends: own, failOpen, inSlices: true });
       const policer = new SourcePolicer(settings, this.tableSeed);
       const number = this.freeNumbers.pop() ?? this.list.length;
+      this.failOpen.begin(settings.cluster);
       this.place({ number, settings, backends: set, policer });
     } else {
       known.backends.setFailOpen(failOpen);
@@ -75,6 +83,7 @@ export class Clusters {
     if (known === undefined) return undefined;
     this.byName.delete(name);
     known.backends.setBackends([]);
+    this.failOpen.keep(name, { selections: known.backends.failOpenSelections });
     this.forgetIfIdle(known);
     this.recount();
     return known;
@@ -130,6 +139,15 @@ export class Clusters {
   /** Whether any cluster's requests are answered, so that missing answers tell something: else nobody need count them. */
   get countAnswers(): boolean {
     return this.answering;
+  }
+
+  /** `BackendSet.failOpenSelections` by cluster, those included that are no more. */
+  get failOpenSelections(): ReadonlyMap<string, { readonly selections: number }> {
+    return this.failOpen.including(
+      this.all.map(({ settings, backends }) => {
+        return [settings.cluster, { selections: backends.failOpenSelections }] as const;
+      }),
+    );
   }
 
   get all(): readonly Cluster[] {

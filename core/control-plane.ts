@@ -31,8 +31,8 @@ import { isOperatorCommand, Operators } from './operators.ts';
 import { OutputQueue } from './output-queue.ts';
 import type { PreviewWake } from './questions.ts';
 import { createRandom } from './random.ts';
-import { knobsOf, reconcileState } from './reconcile.ts';
-import type { Status } from './status.ts';
+import { reconcileState } from './reconcile.ts';
+import { statusOf, type Condition, type Status } from './status.ts';
 import { after, until, type Instant } from './time.ts';
 
 export interface ControlOptions {
@@ -125,6 +125,22 @@ export class ControlPlane {
     return this.metrics.of(cluster);
   }
 
+  /** What was counted of clusters, those included that are no more. */
+  get clusterSums(): Pick<ClusterMetrics, 'sums' | 'namesBeyondBound'> {
+    return this.metrics;
+  }
+
+  /** What `Status` tells, without what is told of each backend: cheap, however many there are. */
+  get condition(): Condition {
+    const { generation, stopping, failures } = this;
+    return { generation, stopping: stopping !== undefined, failures };
+  }
+
+  private get status(): Status {
+    const { state, numbers, watch, operators } = this;
+    return statusOf(this.condition, { state, numbers, watch, states: operators.states });
+  }
+
   /** Probes that were started and have neither ended nor been cancelled. */
   get probesInFlight(): number {
     return this.watch.probesInFlight;
@@ -142,7 +158,7 @@ export class ControlPlane {
           this.isHealthy(cluster, address),
         );
       case 'Status':
-        return this.accept(false, { kind: 'Status', status: this.status() });
+        return this.accept(false, { kind: 'Status', status: this.status });
       case 'SoftStop':
         return this.beginDrain(now);
       case 'HardStop':
@@ -228,27 +244,6 @@ export class ControlPlane {
     this.stopping = 'hard';
     if (isNews) this.direct({ kind: 'Stop' });
     return this.accept(isNews);
-  }
-
-  private status(): Status {
-    const { state, operators, generation, numbers, failures, watch } = this;
-    return {
-      generation,
-      stopping: this.stopping !== undefined,
-      grace: state.grace,
-      listeners: [...state.listeners].map(([key, { config, active }]) => {
-        return { config, active, listener: numbers.of(key), failure: failures.get(key) };
-      }),
-      clusters: [...state.clusters.values()].map((settings) => ({
-        settings: knobsOf(settings),
-        backends: settings.backends.map((backend) => ({
-          backend,
-          health: watch.healthOf(settings.cluster, backend.address),
-          ejected: watch.isEjected(settings.cluster, backend.address),
-          state: operators.states.stateOf(settings.cluster, backend.address),
-        })),
-      })),
-    };
   }
 
   private onReport(report: Report, now: Instant): void {

@@ -23,6 +23,7 @@ export * from './hash.ts';
 export * from './health/probe-contract.ts';
 export * from './health/settings.ts';
 export * from './keyed-hash.ts';
+export * from './lasting-sums.ts';
 export * from './manager.ts';
 export * from './metrics.ts';
 export * from './placement.ts';

@@ -3,6 +3,7 @@
  * turn is over, because what its last sends come to is told at the flush; then it is gone, what it counted is kept with the
  * rest, and what is heard of its sockets is nobody's.
  */
+import { formatAddress } from './address.ts';
 import { assert, assertNever } from './assert.ts';
 import type { ListenerId } from './brand.ts';
 import type { Clusters } from './clusters.ts';
@@ -10,6 +11,7 @@ import type { ListenerConfig } from './config.ts';
 import type { ConfigEvent } from './contract.ts';
 import type { Directive, Report } from './directives.ts';
 import type { Egress } from './egress.ts';
+import { LastingSums } from './lasting-sums.ts';
 import { openListener } from './listener-opening.ts';
 import { addCounters, newCounters, type ListenerCounters } from './metrics.ts';
 import type { OutputQueue } from './output-queue.ts';
@@ -47,6 +49,8 @@ export class Listeners {
   /** With holes. A listener keeps its place for as long as it is there. */
   readonly byNumber: (Listener | undefined)[] = [];
   private readonly leaving = new Set<Listener>();
+  /** By address. */
+  private readonly lasting = new LastingSums(newCounters, addCounters);
   private readonly tools: ListenersOptions;
   /** A stop has begun: nothing more is opened; or is over: nothing is left to close. */
   private stop: 'begun' | 'over' | undefined;
@@ -60,6 +64,16 @@ export class Listeners {
     const sum = { ...this.retired };
     for (const { counters } of this.all) addCounters(sum, counters);
     return sum;
+  }
+
+  /** The same by address, where a listener that came back counts on. Those beyond a bound share the name `OTHER_NAMES`. */
+  get totalsByAddress(): ReadonlyMap<string, Readonly<ListenerCounters>> {
+    return this.lasting.including(this.all.map((one) => [nameOf(one), one.counters] as const));
+  }
+
+  /** How often an address found no sum of its own. */
+  get addressesBeyondBound(): number {
+    return this.lasting.beyondBound;
   }
 
   /** Undefined when there is none of that number, or no more. */
@@ -125,6 +139,7 @@ export class Listeners {
     }
     for (const listener of this.leaving) {
       addCounters(this.retired, listener.counters);
+      this.lasting.keep(nameOf(listener), listener.counters);
       this.byNumber[listener.id] = undefined;
       this.all.splice(this.all.indexOf(listener), 1);
     }
@@ -137,6 +152,7 @@ export class Listeners {
     const { options, clusters, outputs } = this.tools;
     const listener = newListener({ id, config, generation }, clusters.configFor(config), options);
     this.byNumber[id] = listener;
+    this.lasting.begin(nameOf(listener));
     this.all.push(listener);
     this.makeRoom();
     outputs.push(openListener(listener));
@@ -194,4 +210,8 @@ export class Listeners {
   private makeRoom(): void {
     this.tools.upstreams.grow(this.all.reduce((sum, { sockets }) => sum + sockets.length, 0));
   }
+}
+
+function nameOf({ config }: Listener): string {
+  return formatAddress(config.address);
 }

@@ -1,12 +1,11 @@
 #!/usr/bin/env node
 /** The command line: `sozu-udp run`, `check` and `start`. */
-import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import { AssertionError } from '../core/index.ts';
 import { runCheck } from './commands/check.ts';
 import { runDemo } from './commands/demo.ts';
 import { runFile } from './commands/run.ts';
+import { packageVersion } from './version.ts';
 
 /** A bug in this program: supervisors may tell it from a refusal to start. */
 const EXIT_BUG = 70;
@@ -68,20 +67,4 @@ Examples:
 /** Sets the code and lets the process end by itself, so that nothing written is cut off. */
 function exitWith(code: number): void {
   process.exitCode = code;
-}
-
-/** From package.json, which stands two folders above the compiled file and one above the source. */
-function packageVersion(): string {
-  for (const above of ['../../package.json', '../package.json']) {
-    try {
-      const text = readFileSync(fileURLToPath(new URL(above, import.meta.url)), 'utf8');
-      const parsed: unknown = JSON.parse(text);
-      if (typeof parsed === 'object' && parsed !== null && 'version' in parsed) {
-        return String(parsed.version);
-      }
-    } catch {
-      // Not in this folder: the other one has it.
-    }
-  }
-  return 'unknown';
 }

@@ -31,7 +31,10 @@ import { OneTimer } from './drivers/timer.ts';
 import { EventHub } from './event-hub.ts';
 import { logEvent } from './event-log.ts';
 import { LogLimiter, type Log } from './log.ts';
+import type { ListenerSocketName } from './metrics/kernel-drops.ts';
+import type { Measured } from './metrics/readings.ts';
 import { Prober } from './prober.ts';
+import { readinessOf, type Readiness } from './readiness.ts';
 
 /** What a stop did. */
 export interface Stopped {
@@ -113,6 +116,27 @@ export class Proxy {
 
   get flowCount(): number {
     return this.plane.flowCount;
+  }
+
+  get readiness(): Readiness {
+    const { listeners, clusters } = this.plane;
+    const { condition } = this.control;
+    return readinessOf({ condition, configs: listeners.configs, clusters });
+  }
+
+  /** What metrics are read from. */
+  get measured(): Measured {
+    const { listeners, clusters, waiting } = this.plane;
+    const { clusterSums, condition } = this.control;
+    return { listeners, clusters, clusterSums, condition, waiting };
+  }
+
+  /** Open listeners as the kernel knows them, where it tells. */
+  get listenerSockets(): readonly ListenerSocketName[] {
+    return this.plane.listeners.all.flatMap(({ id, config: { address } }) => {
+      const [port, inode] = [this.driver.portOf(id), this.driver.inodeOf(id)];
+      return port === undefined || inode === undefined ? [] : [{ address, port, inode }];
+    });
   }
 
   /** What all listeners counted, those included that were removed. */

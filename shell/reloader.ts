@@ -2,6 +2,7 @@
  * The configuration file of a running proxy: read again on SIGHUP, on command or when it changed, and remembered how that
  * went, because a reload that failed is seen by nobody who does not ask.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { Config, Preview, ConfigCommand, Refused } from '../core/index.ts';
 import { readEnvironment } from './config/environment.ts';
 import { loadConfig } from './config/load.ts';
@@ -114,8 +115,8 @@ export class Reloader {
 
   /** What the shell opened at its start stays open. */
   private adopt(settings: ShellSettings): void {
-    for (const key of ['logTarget', 'watchConfig'] as const) {
-      if (settings[key] === this.current[key]) continue;
+    for (const key of ['logTarget', 'watchConfig', 'admin', 'statsd'] as const) {
+      if (isDeepStrictEqual(settings[key], this.current[key])) continue;
       this.log.warn({ setting: key }, 'changed in the file: it applies from the next start');
     }
     this.current = settings;

@@ -11,6 +11,7 @@ import type { Duration, Instant } from '../time.ts';
 import {
   Candidates,
   type Availability,
+  type Entry,
   type Loss,
   type OperatorState,
   type Tier,
@@ -91,6 +92,11 @@ export class BackendSet implements BackendSource {
   /** Which rule supplies the candidates at present. */
   get tier(): Tier {
     return this.candidates.tier;
+  }
+
+  /** What is known of each backend, in configuration order. */
+  get known(): readonly Readonly<Entry>[] {
+    return this.candidates.known;
   }
 
   /** Selections made although no backend was available: `backends.fail_open`. */

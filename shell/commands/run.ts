@@ -18,6 +18,7 @@ import { openLog, type Log, type OpenLog } from '../log.ts';
 import { Proxy } from '../proxy.ts';
 import { Reloader } from '../reloader.ts';
 import { onHangup, onReopen, stopOnSignals } from '../signals.ts';
+import { startWatchers, type Watchers } from '../watchers.ts';
 import { formatProblems, printable } from './check.ts';
 
 /** Exit codes: 0 stopped as asked, 1 could not listen, 2 the configuration has errors. */
@@ -41,6 +42,7 @@ export async function runFile(file: string): Promise<number> {
     const reloader = new Reloader({ file, proxy, log, settings });
     reload = () => reloader.reload('signal');
     if (settings.watchConfig) unwatch = watchFile(file, () => reloader.reload('watch'), log);
+    return startWatchers(settings, proxy, log);
   });
   unwatch();
   return code;
@@ -55,11 +57,17 @@ function openLogOrTell(settings: ShellSettings): OpenLog | undefined {
   }
 }
 
-/** Runs until a signal; `started` is called once every listener is open. */
+/** Nobody looks: what a demo has. */
+const NO_WATCHERS: Watchers = { close: () => undefined };
+
+/**
+ * Runs until a signal; `started` is called once every listener is open, and starts what watches the proxy until it has
+ * stopped, or says why it cannot.
+ */
 export async function runConfig(
   config: Config,
   log: Log,
-  started: (proxy: Proxy) => void = () => undefined,
+  started: (proxy: Proxy) => Promise<Watchers | string> | undefined = () => undefined,
 ): Promise<number> {
   const proxy = new Proxy(config, log);
   if (proxy.failures.length > 0) {
@@ -72,10 +80,16 @@ export async function runConfig(
   const quiet = stopOnSignals(proxy, (signal, hard) => {
     log.info({ signal, flows: proxy.flowCount }, hard ? 'closing at once' : 'draining');
   });
-  started(proxy);
+  const watchers = (await started(proxy)) ?? NO_WATCHERS;
+  if (typeof watchers === 'string') {
+    tell(`${watchers}\n`);
+    proxy.stop();
+    return 1;
+  }
   log.info({ listeners: config.listeners.length, clusters: config.clusters.length }, 'started');
   const { flowsClosed } = await proxy.stopped;
   quiet();
+  watchers.close();
   log.info({ flowsClosed, ...summary(proxy.totals) }, 'stopped');
   return 0;
 }

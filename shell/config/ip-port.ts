@@ -2,11 +2,13 @@
 import * as z from 'zod';
 import { parseAddress, parseIp, type Address } from '../../core/address.ts';
 
-/** Port 0 is refused: nobody could know where to send to. */
-export function ipPort(): z.ZodType<Address, string> {
+/** Port 0 is refused unless any port will do: nobody could know where to send to. */
+export function ipPort(
+  ports: 'known port' | 'any port' = 'known port',
+): z.ZodType<Address, string> {
   return z.string().transform((text, context): Address => {
     const address = parseAddress(text);
-    if (address !== undefined && address.port !== 0) return address;
+    if (address !== undefined && (address.port !== 0 || ports === 'any port')) return address;
     context.addIssue({ code: 'custom', ...explainAddress(text) });
     return z.NEVER;
   });

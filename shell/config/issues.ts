@@ -53,6 +53,7 @@ export function describe(value: unknown): string {
 /** Keys whose arrays hold texts, with one of them as an example. */
 const TEXT_LISTS: ReadonlyMap<string, string> = new Map([
   ['allow', '10.0.0.0/8'],
+  ['allowed_hosts', 'lb.example.com'],
   ['deny', '10.0.0.0/8'],
   ['upstream_source', '10.0.0.5'],
 ]);

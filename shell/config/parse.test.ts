@@ -19,6 +19,13 @@ test('the Sōzu file of spec §7.1 loads unchanged, without an error', () => {
     watchConfig: false,
     maxConnections: 10_000,
     bufferSize: 16_393,
+    admin: undefined,
+    statsd: {
+      address: parseAddress('127.0.0.1:8125'),
+      prefix: 'sozu',
+      tagged: false,
+      clusters: true,
+    },
   });
   expect(config).toEqual({
     grace: seconds(5),

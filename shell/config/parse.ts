@@ -20,6 +20,7 @@ import { locateKeys } from './locate.ts';
 import { hasIpv4Twin, reportLoops } from './loops.ts';
 import { Report, type Problem } from './problem.ts';
 import { GLOBAL, GLOBAL_KEYS, type GlobalTable } from './schema.ts';
+import { readAdmin, readMetrics, type AdminSettings, type StatsdSettings } from './watchers.ts';
 import { FOREIGN_GLOBAL_KEYS } from './sozu-keys.ts';
 import { reportWarnings } from './warnings.ts';
 
@@ -32,6 +33,8 @@ export interface ShellSettings {
   /** What listeners that are added later are bounded by. */
   readonly maxConnections: number;
   readonly bufferSize: number;
+  readonly admin: AdminSettings | undefined;
+  readonly statsd: StatsdSettings | undefined;
 }
 
 export interface Parsed {
@@ -55,16 +58,18 @@ export function parseConfig(input: string | Uint8Array, environment: Environment
   const report = new Report(locateKeys(text));
   const global = readGlobals(document.table, report);
   const draft = readDraft(document.table, report);
+  const admin = readAdmin(document.table['admin'], report);
+  const statsd = readMetrics(document.table['metrics'], report);
   reportLoops(draft, environment.localAddresses ?? [], report);
   reportWarnings(draft, global, environment, report);
   return {
     config: report.failed ? undefined : toConfig(draft, global, environment),
-    settings: report.failed ? undefined : shellSettings(global),
+    settings: report.failed ? undefined : { ...shellSettings(global), admin, statsd },
     problems: report.problems,
   };
 }
 
-function shellSettings(global: GlobalTable): ShellSettings {
+function shellSettings(global: GlobalTable): Omit<ShellSettings, 'admin' | 'statsd'> {
   return {
     logLevel: global.log_level,
     logTarget: logFileOf(global),
@@ -144,10 +149,12 @@ function reportLogTarget(global: GlobalTable, report: Report): void {
   report.warning(['log_target'], 'no such target here: the log goes to standard output', fix);
 }
 
+const TABLES_READ: ReadonlySet<string> = new Set(['listeners', 'clusters', 'admin', 'metrics']);
+
 function reportForeignGlobals(document: Table, report: Report): void {
   const without: string[] = [];
   for (const key of Object.keys(document)) {
-    if (key === 'listeners' || key === 'clusters' || GLOBAL_KEYS.includes(key)) continue;
+    if (TABLES_READ.has(key) || GLOBAL_KEYS.includes(key)) continue;
     if (FOREIGN_GLOBAL_KEYS.includes(key)) without.push(key);
     else report.warning([key], 'unknown top-level key: ignored', suggestKey(key));
   }

@@ -8,6 +8,7 @@ import type { Address } from '../../core/address.ts';
 import { LIMITS, type LoadBalancing, type LoadMetric } from '../../core/config.ts';
 import { ipPort } from './ip-port.ts';
 import { ours, sozu, u32, withFallback, withReason, type DocumentedTable } from './key-notes.ts';
+import { WATCHER_TABLES } from './schema-admin.ts';
 import { FLOW_KEYS, UDP, type UdpTable } from './schema-flows.ts';
 import { HEALTH_KEYS } from './schema-health.ts';
 import { FOREIGN_CLUSTER_KEYS, FOREIGN_LISTENER_KEYS } from './sozu-keys.ts';
@@ -200,7 +201,7 @@ const clusterShape = {
 };
 
 export const GLOBAL: z.ZodType<GlobalTable> = z.object(globalShape);
-/** The top-level keys that mean something here, `listeners` and `clusters` apart. */
+/** The top-level keys that mean something here, tables apart. */
 export const GLOBAL_KEYS: readonly string[] = Object.keys(globalShape);
 export const LISTENER: z.ZodType<ListenerTable> = z.strictObject(listenerShape);
 export const CLUSTER: z.ZodType<ClusterTable> = z.strictObject(clusterShape);
@@ -214,6 +215,7 @@ export const TABLES: readonly DocumentedTable[] = [
   { header: 'clusters.<id>.backends[]', shape: backendShape },
   ...FLOW_KEYS,
   HEALTH_KEYS,
+  ...WATCHER_TABLES,
 ];
 
 function idleTime(meaning: string): z.ZodOptional<z.ZodInt> {

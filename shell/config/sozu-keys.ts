@@ -93,7 +93,6 @@ export const FOREIGN_GLOBAL_KEYS: readonly string[] = [
   'disable_cluster_metrics',
   'max_connections_per_ip',
   'retry_after',
-  'metrics',
   'http',
   'https',
   'tcp',

@@ -23,6 +23,7 @@ import {
   type SocketId,
 } from '../../core/index.ts';
 import { AddressTexts, fromRemote, ipText } from './address-text.ts';
+import { inodeOf } from './inode.ts';
 import { OneTimer } from './timer.ts';
 
 type Sent = (error: Error | null) => void;
@@ -90,6 +91,12 @@ export class DgramDriver implements Ports {
   /** The bound address of an open listener: the port the kernel chose for port 0. */
   portOf(listener: ListenerId): number | undefined {
     return this.listeners.get(listener)?.socket.address().port;
+  }
+
+  /** How the kernel names an open listener's socket; undefined where it does not tell. */
+  inodeOf(listener: ListenerId): number | undefined {
+    const channel = this.listeners.get(listener);
+    return channel && inodeOf(channel.socket);
   }
 
   /** Open sockets, listeners included. */

@@ -1,6 +1,9 @@
 /** The documents that code has a part in. A test fails when one of them is stale. */
 import { configureDocument } from '../../shell/config/configure-doc.ts';
+import { alertsDocument } from './alerts.ts';
+import { dashboardDocument } from './dashboard.ts';
 import { lifecycleDocument } from './lifecycle.ts';
+import { metricsDocument } from './metrics.ts';
 
 export interface GeneratedDocument {
   /** From the root of the repository. */
@@ -12,4 +15,7 @@ export interface GeneratedDocument {
 export const DOCUMENTS: readonly GeneratedDocument[] = [
   { path: 'doc/CONFIGURE.md', generate: configureDocument },
   { path: 'doc/LIFECYCLE.md', generate: lifecycleDocument },
+  { path: 'doc/METRICS.md', generate: metricsDocument },
+  { path: 'examples/alerts.yml', generate: alertsDocument },
+  { path: 'examples/grafana-dashboard.json', generate: dashboardDocument },
 ];

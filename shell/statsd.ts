@@ -1,0 +1,135 @@
+/**
+ * A push to a statsd over UDP, as the reference has it (spec §9): its names, deltas of counters and values of gauges, once a
+ * second, and nothing for what did not change. Best effort by nature: what is lost is not sent again.
+ */
+import type { Socket } from 'node:dgram';
+import {
+  activeFlows,
+  CATALOGUE,
+  CLUSTER_CATALOGUE,
+  droppedDatagrams,
+  type ListenerCounters,
+} from '../core/index.ts';
+import type { StatsdSettings } from './config/watchers.ts';
+import { openConnected } from './drivers/dgram.ts';
+import { CLUSTER_PLACES, LISTENER_PLACES } from './metrics/catalogue.ts';
+import type { Measured } from './metrics/readings.ts';
+
+/** Fits an Ethernet frame under IPv6 with room for a tunnel. */
+export const BATCH_BYTES_MAX = 1_400;
+const INTERVAL_MILLISECONDS = 1_000;
+
+export interface StatsdSources {
+  readonly totals: Readonly<ListenerCounters>;
+  readonly measured: Pick<Measured, 'clusterSums' | 'clusters'>;
+}
+
+export class Statsd {
+  private readonly settings: StatsdSettings;
+  private readonly sources: () => StatsdSources;
+  private readonly sent = new Map<string, number>();
+  private readonly timer: NodeJS.Timeout;
+  private socket: Socket | undefined;
+  private failures = 0;
+
+  constructor(settings: StatsdSettings, sources: () => StatsdSources) {
+    this.settings = settings;
+    this.sources = sources;
+    this.timer = setInterval(() => this.push(), INTERVAL_MILLISECONDS);
+    this.timer.unref();
+  }
+
+  /** Datagrams that could not be sent. */
+  get failed(): number {
+    return this.failures;
+  }
+
+  /** The last figures leave first. */
+  close(): void {
+    clearInterval(this.timer);
+    this.push();
+    this.socket?.close();
+    this.socket = undefined;
+  }
+
+  private push(): void {
+    this.socket ??= this.open();
+    for (const batch of batches(this.news())) {
+      if (this.socket === undefined) this.failures += 1;
+      else
+        this.socket.send(batch, (error) => {
+          if (error !== null) this.failures += 1;
+        });
+    }
+  }
+
+  private open(): Socket | undefined {
+    const socket = openConnected(this.settings.address);
+    if (typeof socket === 'string') return undefined;
+    socket.on('error', () => {
+      this.failures += 1;
+    });
+    socket.unref();
+    return socket;
+  }
+
+  /** Lines for whatever changed. */
+  private news(): string[] {
+    const { totals, measured } = this.sources();
+    const lines: string[] = [];
+    for (const { key } of LISTENER_PLACES) this.counter(lines, CATALOGUE[key].name, totals[key]);
+    this.counter(lines, 'udp.datagrams.dropped', droppedDatagrams(totals));
+    this.gauge(lines, 'udp.active_flows', activeFlows(totals));
+    if (!this.settings.clusters) return lines;
+    const failOpen = measured.clusters.failOpenSelections;
+    for (const [cluster, sums] of measured.clusterSums.sums) {
+      for (const { key } of CLUSTER_PLACES) {
+        const { name, kind } = CLUSTER_CATALOGUE[key];
+        const value = key === 'failOpen' ? (failOpen.get(cluster)?.selections ?? 0) : sums[key];
+        if (kind === 'gauge') this.gauge(lines, name, value, cluster);
+        else this.counter(lines, name, value, cluster);
+      }
+    }
+    return lines;
+  }
+
+  private counter(lines: string[], name: string, value: number, cluster?: string): void {
+    const full = this.fullName(name, cluster);
+    const delta = value - (this.sent.get(full) ?? 0);
+    if (delta === 0) return;
+    this.sent.set(full, value);
+    lines.push(`${full}:${delta}|c`);
+  }
+
+  private gauge(lines: string[], name: string, value: number, cluster?: string): void {
+    const full = this.fullName(name, cluster);
+    if (this.sent.get(full) === value) return;
+    this.sent.set(full, value);
+    lines.push(`${full}:${value}|g`);
+  }
+
+  private fullName(name: string, cluster: string | undefined): string {
+    const { prefix, tagged } = this.settings;
+    if (cluster === undefined) return `${prefix}.${name}`;
+    const safe = cluster.slice(0, CLUSTER_LENGTH_MAX).replaceAll(/[^A-Za-z0-9_-]/g, '_');
+    return tagged ? `${prefix}.${name},cluster_id=${safe}` : `${prefix}.${safe}.${name}`;
+  }
+}
+
+/** A name has room in a batch, whatever an operator calls a cluster. */
+const CLUSTER_LENGTH_MAX = 200;
+
+/** Lines joined to datagrams, as few as there can be in this order. */
+export function batches(lines: readonly string[]): string[] {
+  const joined: string[] = [];
+  for (const line of lines) {
+    const last = joined.at(-1);
+    if (
+      last === undefined ||
+      Buffer.byteLength(last) + 1 + Buffer.byteLength(line) > BATCH_BYTES_MAX
+    )
+      joined.push(line);
+    else joined[joined.length - 1] = `${last}\n${line}`;
+  }
+  return joined;
+}
