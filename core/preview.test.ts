@@ -132,6 +132,14 @@ describe('a dry run', () => {
     expect(job.result()).toEqual(preview(options));
     expect(slices).toBeGreaterThan(20);
   });
+
+  test('builds the table of a cluster that goes, in slices too', () => {
+    const cluster = clusterSettings({ loadBalancing: 'MAGLEV', backends: backendsOf(1, 2, 3) });
+    const options = optionsOf(cluster, cluster);
+    const job = new PreviewJob({ ...options, after: { listeners: [], clusters: [] } });
+    // Beside 10,000 choices of 20 steps each, there is a table of 65,537 slots to fill.
+    expect(untilOver(() => !job.advance(20_000))).toBeGreaterThan(12);
+  });
 });
 
 function optionsOf(before: ClusterSettings, after: ClusterSettings): PreviewOptions {

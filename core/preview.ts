@@ -71,7 +71,9 @@ export function preview(options: PreviewOptions): Preview {
 
 /** In steps of some ten nanoseconds each. */
 export class PreviewJob {
-  private readonly options: PreviewOptions;
+  /** Of `options` what is asked later. Who knows of backends is asked here and now. */
+  private readonly counts: readonly FlowCount[];
+  private readonly keyCount: number;
   private readonly before: ReadonlyMap<string, ClusterSettings>;
   private readonly after: ReadonlyMap<string, ClusterSettings>;
   private readonly pairs: readonly ListenerPair[];
@@ -80,11 +82,12 @@ export class PreviewJob {
 
   constructor(options: PreviewOptions) {
     const { before, after } = options;
-    this.options = options;
+    this.counts = options.counts;
+    this.keyCount = options.keys.length;
     this.before = new Map(before.clusters.map((one) => [one.cluster, one]));
     this.after = new Map(after.clusters.map((one) => [one.cluster, one]));
     this.pairs = pairsOf(before.listeners, after.listeners);
-    for (const pair of this.pairs) this.comparisonOf(pair);
+    for (const pair of this.pairs) this.compare(pair, options);
   }
 
   /** Goes on for about `steps` steps; says whether that was the end. */
@@ -100,27 +103,25 @@ export class PreviewJob {
   /** Once it is at its end. */
   result(): Preview {
     const listeners = this.pairs.map((pair): ListenerPreview => {
-      const { moved } = this.comparisonOf(pair);
+      const moved = this.comparisons.get(nameOf(pair))?.moved;
       const names = { before: pair.before?.cluster, after: pair.after?.cluster };
       return { listener: pair.address, ...names, moved, flows: this.flowsOf(pair) };
     });
-    return { keys: this.options.keys.length, listeners };
+    return { keys: this.keyCount, listeners };
   }
 
-  private comparisonOf({ before, after }: ListenerPair): Comparison {
-    const [old, wanted] = [before?.cluster ?? '', after?.cluster ?? ''];
-    const name = JSON.stringify([old, wanted]);
-    const known = this.comparisons.get(name);
-    if (known !== undefined) return known;
-    const comparison = new Comparison(this.before.get(old), this.after.get(wanted), this.options);
-    this.comparisons.set(name, comparison);
-    return comparison;
+  private compare(pair: ListenerPair, options: PreviewOptions): void {
+    const name = nameOf(pair);
+    if (this.comparisons.has(name)) return;
+    const old = this.before.get(pair.before?.cluster ?? '');
+    const wanted = this.after.get(pair.after?.cluster ?? '');
+    this.comparisons.set(name, new Comparison(old, wanted, options));
   }
 
   /** Flows keep to the cluster that admitted them, wherever their listener leads by then. */
   private flowsOf({ address, after }: ListenerPair): Record<Fate, number> {
     const flows = { keep: 0, rebind: 0, close: 0 };
-    for (const count of this.options.counts) {
+    for (const count of this.counts) {
       if (!sameAddress(count.listener, address)) continue;
       flows[after === undefined ? 'close' : this.fateOf(count)] += count.flows;
     }
@@ -143,6 +144,10 @@ interface ListenerPair {
   readonly after: ListenerConfig | undefined;
 }
 
+function nameOf({ before, after }: ListenerPair): string {
+  return JSON.stringify([before?.cluster ?? '', after?.cluster ?? '']);
+}
+
 /** Those of the old configuration first, then those that come. */
 function pairsOf(
   before: readonly ListenerConfig[],
@@ -160,7 +165,7 @@ const STEPS_PER_KEY = 20;
 const STEPS_PER_SCORE = 30;
 
 /** The same keys under two clusters; either may be missing. */
-class Comparison {
+export class Comparison {
   private readonly keys: readonly Hash64[];
   private readonly before: BackendSet | undefined;
   private readonly after: BackendSet | undefined;
@@ -190,7 +195,8 @@ class Comparison {
 
   /** See PreviewJob; returns the steps it had no use for. */
   advance(steps: number): number {
-    let left = this.after?.build(this.before?.build(steps) ?? steps) ?? steps;
+    const afterOne = this.before?.build(steps) ?? steps;
+    let left = this.after?.build(afterOne) ?? afterOne;
     for (; this.next < this.keys.length && left > 0; this.next += 1) {
       left -= this.stepsPerKey;
       if (this.moves(this.next)) this.moved?.push(this.next);

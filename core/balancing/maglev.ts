@@ -87,7 +87,8 @@ export class Maglev implements BalancingPolicy {
 
   private servedFrom(candidates: readonly Backend[], start: number): Backend | undefined {
     if (candidates !== this.candidates) this.recognise(candidates);
-    return this.firstServed(start, this.table.length) ?? this.firstServed(0, start);
+    const { length } = this.table;
+    return this.firstServed(start, length) ?? this.firstServed(0, Math.min(start, length));
   }
 
   private firstServed(from: number, end: number): Backend | undefined {
