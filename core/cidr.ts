@@ -112,7 +112,7 @@ export class AccessList {
 const STRIDE = 4;
 
 /** Where one deciding rule ends and the next begins, over one address family. */
-class RangeTable {
+export class RangeTable {
   /** First addresses of ranges, ascending. Before the first range no rule decides. */
   private readonly starts: Uint32Array;
   /** The rule of each range; undefined between blocks. */

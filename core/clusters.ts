@@ -9,11 +9,11 @@ import type { TableSeed } from './keyed-hash.ts';
 import { LastingSums } from './lasting-sums.ts';
 import type { Random } from './random.ts';
 import { SourcePolicer } from './source-policer.ts';
+import type { SourcesUser } from './upstream-sources.ts';
 
-export interface Cluster {
+export interface Cluster extends SourcesUser {
   /** Never another cluster's while this one is there, or one of its flows. */
   readonly number: number;
-  readonly settings: ClusterSettings;
   readonly backends: BackendSet;
   readonly policer: SourcePolicer;
 }
@@ -65,13 +65,13 @@ export class Clusters {
       const policer = new SourcePolicer(settings, this.tableSeed);
       const number = this.freeNumbers.pop() ?? this.list.length;
       this.failOpen.begin(settings.cluster);
-      this.place({ number, settings, backends: set, policer });
+      this.place({ number, settings, turns: undefined, backends: set, policer });
     } else {
       known.backends.setFailOpen(failOpen);
       known.backends.setPolicy(loadBalancing, loadMetric);
       known.backends.setBackends(own);
       known.policer.configure(settings);
-      this.place({ ...known, settings });
+      this.place({ ...known, settings, turns: undefined });
     }
     this.recount();
     return present(this.byName.get(settings.cluster), 'the cluster was placed');

@@ -65,7 +65,9 @@ export class ControlPlane {
   private stopping: 'soft' | 'hard' | undefined;
 
   constructor(options: ControlOptions) {
-    this.operators = new Operators(options.placementSeed ?? PLACEMENT_SEED);
+    this.operators = new Operators(options.placementSeed ?? PLACEMENT_SEED, (cluster, address) =>
+      this.isHealthy(cluster, address),
+    );
     this.watch = new HealthWatch(
       createRandom(options.randomSeed),
       (cluster, address) => this.operators.states.isClosing(cluster, address),
@@ -154,9 +156,7 @@ export class ControlPlane {
     }
     switch (command.kind) {
       case 'Preview':
-        return this.operators.preview(request, this.state, command.config, (cluster, address) =>
-          this.isHealthy(cluster, address),
-        );
+        return this.operators.preview(request, this.state, command.config);
       case 'Status':
         return this.accept(false, { kind: 'Status', status: this.status });
       case 'SoftStop':

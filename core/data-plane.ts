@@ -180,7 +180,7 @@ export class DataPlane {
     if (listener === undefined) return;
     listener.counters.clientReceived += 1;
     this.lent.cluster = this.clusters.of(listener.config);
-    this.lent.hold = this.sources.holdFor(this.lent.cluster?.settings, now);
+    this.lent.hold = this.sources.holdFor(this.lent.cluster, now);
     listener.manager.handleInput(
       { kind: 'ClientDatagram', src, local, payload, backends: this.lent },
       now,

@@ -39,8 +39,11 @@ export class Operators {
   readonly states: BackendStates = new BackendStates();
   readonly questions: Questions;
 
-  constructor(placementSeed: Hash64) {
-    this.questions = new Questions(placementSeed);
+  constructor(placementSeed: Hash64, isHealthy: (cluster: string, address: Address) => boolean) {
+    this.questions = new Questions(placementSeed, (cluster, address) => ({
+      healthy: isHealthy(cluster, address),
+      state: this.states.stateOf(cluster, address),
+    }));
   }
 
   /** Whether it changed anything, or why not; undefined when the reply comes later. */
@@ -65,16 +68,8 @@ export class Operators {
   }
 
   /** A dry run of `config` over `state`; undefined when the reply comes later. */
-  preview(
-    request: RequestId,
-    state: ControlState,
-    config: Config,
-    isHealthy: (cluster: string, address: Address) => boolean,
-  ): Refused | undefined {
-    return this.questions.preview(request, state, config, (cluster, address) => ({
-      healthy: isHealthy(cluster, address),
-      state: this.states.stateOf(cluster, address),
-    }));
+  preview(request: RequestId, state: ControlState, config: Config): Refused | undefined {
+    return this.questions.preview(request, state, config);
   }
 
   /** `generation`: of the configuration that holds now, for replies. */

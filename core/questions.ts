@@ -25,7 +25,7 @@ export interface PreviewWake {
 }
 
 /** A dry run that waits to know which flows there are. */
-type PreviewQuestion = Omit<PreviewOptions, 'counts' | 'keys' | 'placementSeed'> & {
+type PreviewQuestion = Pick<PreviewOptions, 'before' | 'after'> & {
   /** What it would come to. */
   readonly commands: readonly ConfigCommand[];
 };
@@ -42,6 +42,7 @@ interface Running {
 /** After each input, every output is polled before the next input. */
 export class Questions {
   private readonly placementSeed: Hash64;
+  private readonly known: PreviewOptions['known'];
   private readonly outputs = new OutputQueue<QuestionsOutput>();
   /** Dry runs that wait for a count of flows. */
   private readonly waiting = new Map<RequestId, PreviewQuestion>();
@@ -49,8 +50,10 @@ export class Questions {
   private readonly running: Running[] = [];
   private wake: Instant | undefined;
 
-  constructor(placementSeed: Hash64) {
+  /** `known`: what is known of a backend at the moment. */
+  constructor(placementSeed: Hash64, known: PreviewOptions['known']) {
     this.placementSeed = placementSeed;
+    this.known = known;
   }
 
   /** For the data plane. */
@@ -59,17 +62,12 @@ export class Questions {
   }
 
   /** A dry run of `config` over `state`; refused where the change would be. */
-  preview(
-    request: RequestId,
-    state: ControlState,
-    config: Config,
-    known: PreviewOptions['known'],
-  ): Refused | undefined {
+  preview(request: RequestId, state: ControlState, config: Config): Refused | undefined {
     const commands = reconcileState(state, config);
     const applied = applyCommands(state, commands);
     if (!applied.ok) return applied;
     const [before, after] = [activeOf(state), activeOf(applied.state)];
-    this.waiting.set(request, { commands, before, after, known });
+    this.waiting.set(request, { commands, before, after });
     return this.ask(request, { kind: 'CountFlows' });
   }
 
@@ -109,8 +107,8 @@ export class Questions {
   private begin(request: RequestId, counts: readonly FlowCount[], now: Instant): void {
     const { commands, ...question } = present(this.waiting.get(request), 'a dry run asked for it');
     this.waiting.delete(request);
-    const { placementSeed } = this;
-    const job = new PreviewJob({ ...question, counts, placementSeed, keys: evenKeys() });
+    const { placementSeed, known } = this;
+    const job = new PreviewJob({ ...question, known, counts, placementSeed, keys: evenKeys() });
     this.running.push({ request, commands, job });
     this.wake = now;
   }

@@ -47,11 +47,18 @@ interface Turns {
   next: number;
 }
 
-interface ClusterTurns {
+export interface ClusterTurns {
   readonly ipv4: Turns;
   readonly ipv6: Turns;
   /** Those of the two that a backend of the cluster is for. */
   readonly needed: readonly Turns[];
+}
+
+/** A cluster as its sources see it. New settings begin their turns anew. */
+export interface SourcesUser {
+  readonly settings: ClusterSettings;
+  /** Undefined until the first open. */
+  turns: ClusterTurns | undefined;
 }
 
 export class UpstreamSources {
@@ -60,8 +67,6 @@ export class UpstreamSources {
   private readonly descriptors = newSupply(undefined);
   /** By address, so that clusters with the same source learn from each other. */
   private readonly known = new Map<string, Supply>();
-  /** Forgotten with the settings. */
-  private readonly turns = new WeakMap<ClusterSettings, ClusterTurns>();
   /** Nothing rests from then on. */
   private calmFrom: Instant | undefined;
 
@@ -70,24 +75,24 @@ export class UpstreamSources {
   }
 
   /** Why no flow of this cluster can have a socket now; asked for each client datagram, and cheap while nothing lacks. */
-  holdFor(settings: ClusterSettings | undefined, now: Instant): Refusal | undefined {
-    if (this.calmFrom === undefined || settings === undefined) return undefined;
+  holdFor(cluster: SourcesUser | undefined, now: Instant): Refusal | undefined {
+    if (this.calmFrom === undefined || cluster === undefined) return undefined;
     if (now >= this.calmFrom) {
       this.calmFrom = undefined;
       return undefined;
     }
     if (this.descriptors.backOff.rests(now)) return 'NoDescriptor';
-    const { needed } = this.turnsOf(settings);
+    const { needed } = this.turnsOf(cluster);
     const isHeld = needed.length > 0 && needed.every((turns) => allRest(turns, now));
     return isHeld ? 'PortExhausted' : undefined;
   }
 
   /** Opens `socket`, from the source whose turn it is; when all of them rest, says so in place of an attempt. */
-  open(settings: ClusterSettings, socket: SocketId, backend: Address, now: Instant): void {
+  open(cluster: SourcesUser, socket: SocketId, backend: Address, now: Instant): void {
     const { descriptors } = this;
     const supply = descriptors.backOff.rests(now)
       ? descriptors
-      : takeTurn(this.turnsFor(settings, backend), now);
+      : takeTurn(this.turnsFor(cluster, backend), now);
     const { address: source, errno } = supply;
     if (supply.backOff.rests(now)) {
       this.outputs.push({ kind: 'RefuseUpstream', socket, backend, source, errno });
@@ -100,7 +105,7 @@ export class UpstreamSources {
 
   /** An open failed, or was refused here. For want of a port the next source is tried, if there is one. */
   failed(
-    settings: ClusterSettings,
+    cluster: SourcesUser,
     { socket, backend, source, errno }: OpenFailed,
     now: Instant,
   ): OpenVerdict {
@@ -111,10 +116,10 @@ export class UpstreamSources {
       return { again: false, reason, missing: false };
     const isFirst = this.rest(supply, errno, now);
     const missing = isFirst && lacks === 'address';
-    if (lacks === 'descriptor' || allRest(this.turnsFor(settings, backend), now)) {
+    if (lacks === 'descriptor' || allRest(this.turnsFor(cluster, backend), now)) {
       return { again: false, reason, missing };
     }
-    this.open(settings, socket, backend, now);
+    this.open(cluster, socket, backend, now);
     return { again: true, reason, missing };
   }
 
@@ -126,19 +131,19 @@ export class UpstreamSources {
     return isFirst;
   }
 
-  private turnsFor(settings: ClusterSettings, backend: Address): Turns {
-    const { ipv4, ipv6 } = this.turnsOf(settings);
+  private turnsFor(cluster: SourcesUser, backend: Address): Turns {
+    const { ipv4, ipv6 } = this.turnsOf(cluster);
     return backend.family === 4 ? ipv4 : ipv6;
   }
 
-  private turnsOf(settings: ClusterSettings): ClusterTurns {
-    const known = this.turns.get(settings);
-    if (known !== undefined) return known;
+  private turnsOf(cluster: SourcesUser): ClusterTurns {
+    if (cluster.turns !== undefined) return cluster.turns;
+    const { settings } = cluster;
     const [ipv4, ipv6] = [this.newTurns(settings, 4), this.newTurns(settings, 6)];
     const families = new Set(settings.backends.map(({ address }) => address.family));
     const needed = [...families].map((family) => (family === 4 ? ipv4 : ipv6));
     const fresh = { ipv4, ipv6, needed };
-    this.turns.set(settings, fresh);
+    cluster.turns = fresh;
     return fresh;
   }
 

@@ -99,15 +99,15 @@ export class Upstreams {
     const socket = socketId(this.serial, listener.id);
     listener.sockets[flow] = socket;
     this.table.add(socket, flow, cluster.number, number);
-    this.sources.open(cluster.settings, socket, backend.address, now);
+    this.sources.open(cluster, socket, backend.address, now);
   }
 
   /** Where the machine lacks nothing, that no socket can be connected speaks against the backend. */
   openFailed(listener: Listener, failed: OpenFailed, now: Instant): OpenVerdict {
     const { socket, errno } = failed;
     const target = this.slotOf(socket) === undefined ? undefined : this.targetOf(socket);
-    const { settings } = target?.cluster ?? this.clusterOf(listener);
-    const verdict = this.sources.failed(settings, failed, now);
+    const cluster = target?.cluster ?? this.clusterOf(listener);
+    const verdict = this.sources.failed(cluster, failed, now);
     if (!verdict.again && target !== undefined && isUnreachable(errno))
       this.evidence.unreachable(target, serialOf(socket), now);
     return verdict;

@@ -4,28 +4,44 @@ import { present } from '../core/assert.ts';
 import { listenerId, type SocketId } from '../core/brand.ts';
 import type { Command, Reply } from '../core/commands.ts';
 import type { Config } from '../core/config.ts';
-import type { ControlEvent, Probe } from '../core/control-contract.ts';
-import { ControlPlane } from '../core/control-plane.ts';
+import type { ControlEvent, ControlMachine, Probe } from '../core/control-contract.ts';
+import { ControlPlane, type ControlOptions } from '../core/control-plane.ts';
 import { ControlPump } from '../core/control-pump.ts';
 import { DataPlane } from '../core/data-plane.ts';
 import type { GeneratedDirective, Report } from '../core/directives.ts';
 import { PLACEMENT_SEED } from '../core/hash.ts';
 import type { ProbeAnswer, ProbeId } from '../core/health/probe-contract.ts';
+import type { DataMachine, PlaneOptions } from '../core/plane-contract.ts';
 import { Pump } from '../core/pump.ts';
 import type { Status } from '../core/status.ts';
 import { instant, type Instant } from '../core/time.ts';
 import { addressOf, RecordingPorts } from './plane-bench.ts';
 
-/** What a backend does to a probe; `silent`: it runs out of time. */
-export type Manner = ProbeAnswer | 'silent';
-
-export class ControlBench {
-  readonly ports: RecordingPorts = new RecordingPorts();
-  readonly plane: DataPlane = new DataPlane({
+/** Made anew each time: no two planes share them. */
+export function planeOptions(): PlaneOptions {
+  return {
     placementSeed: PLACEMENT_SEED,
     tableSeed: { first: 1, second: 2 },
     randomSeed: { high: 3, low: 4 },
-  });
+  };
+}
+
+export function controlOptions(probesInFlightMax?: number): ControlOptions {
+  return { randomSeed: { high: 5, low: 6 }, probesInFlightMax };
+}
+
+/** What a backend does to a probe; `silent`: it runs out of time. */
+export type Manner = ProbeAnswer | 'silent';
+
+/** Stands between the machines and their pumps. */
+export interface Between {
+  readonly data: (plane: DataPlane) => DataMachine;
+  readonly control: (control: ControlPlane) => ControlMachine;
+}
+
+export class ControlBench {
+  readonly ports: RecordingPorts = new RecordingPorts();
+  readonly plane: DataPlane = new DataPlane(planeOptions());
   readonly control: ControlPlane;
   readonly controlPump: ControlPump;
   readonly pump: Pump;
@@ -44,9 +60,9 @@ export class ControlBench {
   /** Where each opened socket leads, in the order of opening. */
   private readonly leads: string[] = [];
 
-  constructor(probesInFlightMax?: number) {
-    this.control = new ControlPlane({ randomSeed: { high: 5, low: 6 }, probesInFlightMax });
-    this.pump = new Pump(this.plane, this.ports, (report) => {
+  constructor(probesInFlightMax?: number, between?: Between) {
+    this.control = new ControlPlane(controlOptions(probesInFlightMax));
+    this.pump = new Pump(between?.data(this.plane) ?? this.plane, this.ports, (report) => {
       this.reports.push(report);
       this.controlPump.report(report);
     });
@@ -56,7 +72,7 @@ export class ControlBench {
     };
     const plane = { direct, endTurn: () => this.pump.endTurn() };
     this.controlPump = new ControlPump(
-      this.control,
+      between?.control(this.control) ?? this.control,
       {
         now: () => this.ports.now(),
         probe: (probe) => this.start(probe),

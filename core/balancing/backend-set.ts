@@ -75,7 +75,7 @@ export class BackendSet implements BackendSource {
     this.tools = {
       random: options.random,
       placementSeed: options.placementSeed,
-      isLighter: (candidate, best, now) => loads.isLighter(candidate, best, now),
+      loads,
       inSlices: options.inSlices ?? false,
     };
     this.loadBalancing = options.loadBalancing;

@@ -16,9 +16,9 @@ export function createPolicy(name: LoadBalancing, tools: PolicyTools): Balancing
     case 'RANDOM':
       return new WeightedRandom(tools.random);
     case 'LEAST_LOADED':
-      return new LeastLoaded(tools.isLighter);
+      return new LeastLoaded(tools.loads);
     case 'POWER_OF_TWO':
-      return new PowerOfTwo(tools.random, tools.isLighter);
+      return new PowerOfTwo(tools.random, tools.loads);
     case 'HRW':
       return new Rendezvous(tools.placementSeed);
     case 'MAGLEV':

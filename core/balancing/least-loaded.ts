@@ -2,13 +2,13 @@
 import type { Backend } from '../contract.ts';
 import type { Hash64 } from '../hash.ts';
 import type { Instant } from '../time.ts';
-import type { BalancingPolicy, Choice, IsLighter } from './policy.ts';
+import type { BalancingPolicy, Choice, LoadOrder } from './policy.ts';
 
 export class LeastLoaded implements BalancingPolicy {
-  private readonly isLighter: IsLighter;
+  private readonly loads: LoadOrder;
 
-  constructor(isLighter: IsLighter) {
-    this.isLighter = isLighter;
+  constructor(loads: LoadOrder) {
+    this.loads = loads;
   }
 
   select(
@@ -18,7 +18,7 @@ export class LeastLoaded implements BalancingPolicy {
   ): Backend | undefined {
     let best = candidates[0];
     for (const candidate of candidates) {
-      if (best !== undefined && this.isLighter(candidate, best, now)) best = candidate;
+      if (best !== undefined && this.loads.isLighter(candidate, best, now)) best = candidate;
     }
     return best;
   }

@@ -145,7 +145,7 @@ const BUCKETS = 10;
 const BUCKET_MICROSECONDS = 1_000_000;
 
 /** Datagrams of the current second and the nine before it. */
-class RequestWindow {
+export class RequestWindow {
   /** Made by the first datagram: most clusters never look. */
   private readonly buckets: number[] = [];
   private sum = 0;

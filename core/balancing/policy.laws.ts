@@ -186,7 +186,7 @@ export function someKeys(count: number): Hash64[] {
 
 /** Tools as a backend set lends them, with every backend equally loaded. */
 function idleTools(seed: Hash64): PolicyTools {
-  return { random: createRandom(seed), placementSeed: seed, isLighter: () => false };
+  return { random: createRandom(seed), placementSeed: seed, loads: { isLighter: () => false } };
 }
 
 /** How many of `flows` fixed keys each backend of `all` gets. */

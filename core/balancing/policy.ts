@@ -56,14 +56,17 @@ export type Reason =
       readonly held: readonly number[];
     };
 
-/** Whether `candidate` carries strictly less than `best` at `now`, by the cluster's load metric. */
-export type IsLighter = (candidate: Backend, best: Backend, now: Instant) => boolean;
+/** Knows what backends carry. An object and no function, so that a policy holds nothing which a snapshot could not. */
+export interface LoadOrder {
+  /** Whether `candidate` carries strictly less than `best` at `now`, by the cluster's load metric. */
+  isLighter(candidate: Backend, best: Backend, now: Instant): boolean;
+}
 
 /** What a policy may build on. */
 export interface PolicyTools {
   readonly random: Random;
   readonly placementSeed: Hash64;
-  readonly isLighter: IsLighter;
+  readonly loads: LoadOrder;
   /** Whether somebody calls `build` until nothing is left; else a change does all its work at once. */
   readonly inSlices?: boolean;
 }

@@ -3,15 +3,15 @@ import type { Backend } from '../contract.ts';
 import type { Hash64 } from '../hash.ts';
 import type { Random } from '../random.ts';
 import type { Instant } from '../time.ts';
-import type { BalancingPolicy, Choice, IsLighter } from './policy.ts';
+import type { BalancingPolicy, Choice, LoadOrder } from './policy.ts';
 
 export class PowerOfTwo implements BalancingPolicy {
   private readonly random: Random;
-  private readonly isLighter: IsLighter;
+  private readonly loads: LoadOrder;
 
-  constructor(random: Random, isLighter: IsLighter) {
+  constructor(random: Random, loads: LoadOrder) {
     this.random = random;
-    this.isLighter = isLighter;
+    this.loads = loads;
   }
 
   select(
@@ -28,16 +28,16 @@ export class PowerOfTwo implements BalancingPolicy {
     const earlier = candidates[Math.min(one, other)];
     const later = candidates[Math.max(one, other)];
     if (earlier === undefined || later === undefined) return undefined;
-    return this.isLighter(later, earlier, now) ? later : earlier;
+    return this.loads.isLighter(later, earlier, now) ? later : earlier;
   }
 
   explain(candidates: readonly Backend[], key: Hash64 | undefined, now: Instant): Choice {
     const drawn: Backend[] = [];
-    const isLighter: IsLighter = (later, earlier) => {
+    const isLighter: LoadOrder['isLighter'] = (later, earlier) => {
       drawn.push(earlier, later);
-      return this.isLighter(later, earlier, now);
+      return this.loads.isLighter(later, earlier, now);
     };
-    const chosen = new PowerOfTwo(this.random.fork(), isLighter).select(candidates, key, now);
+    const chosen = new PowerOfTwo(this.random.fork(), { isLighter }).select(candidates, key, now);
     return { chosen, reason: { kind: 'Draw', drawn } };
   }
 }
