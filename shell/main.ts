@@ -1,9 +1,10 @@
 #!/usr/bin/env node
-/** The command line: `sozu-udp run`, `check` and `start`. */
-import { Command } from 'commander';
+/** The command line: `sozu-udp run`, `start`, `check` and `replay`. */
+import { Command, InvalidArgumentError } from 'commander';
 import { AssertionError } from '../core/index.ts';
 import { runCheck } from './commands/check.ts';
 import { runDemo } from './commands/demo.ts';
+import { runReplay, type ReplayFlags } from './commands/replay.ts';
 import { runFile } from './commands/run.ts';
 import { packageVersion } from './version.ts';
 
@@ -61,7 +62,29 @@ Examples:
     .action(async (file: string, options: { strict?: boolean; json?: boolean }) =>
       exitWith(await runCheck(file, { ...options, colour: process.stdout.isTTY })),
     );
+  command
+    .command('replay')
+    .description(
+      'run a trace through the core: exit code 0, 1 at the first other output, 2 unreadable',
+    )
+    .argument('<file>', 'a trace that the flight recorder wrote, see doc/TRACES.md')
+    .option('--json', 'print the report for programs')
+    .option('--from <n>', 'tell inputs, and what they bring, from this number on', toNumber)
+    .option('--count <n>', 'how many of them', toNumber, 20)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  sozu-udp replay incident.trace
+  sozu-udp replay incident.trace --from 1200 --count 50`,
+    )
+    .action((file: string, options: ReplayFlags) => exitWith(runReplay(file, options)));
   return command;
+}
+
+function toNumber(text: string): number {
+  if (!/^[1-9][0-9]{0,11}$/.test(text)) throw new InvalidArgumentError('expected a number from 1');
+  return Number(text);
 }
 
 /** Sets the code and lets the process end by itself, so that nothing written is cut off. */

@@ -30,6 +30,7 @@ import { DgramDriver } from './drivers/dgram.ts';
 import { OneTimer } from './drivers/timer.ts';
 import { EventHub } from './event-hub.ts';
 import { logEvent } from './event-log.ts';
+import { FlightRecorder, type DumpReason, type RecorderSettings } from './flight-recorder.ts';
 import { LogLimiter, type Log } from './log.ts';
 import type { ListenerSocketName } from './metrics/kernel-drops.ts';
 import type { Measured } from './metrics/readings.ts';
@@ -55,6 +56,8 @@ export class Proxy {
   readonly failures: readonly ListenerFailed[];
   /** What happens to it, from the end of its start on. */
   readonly events: EventHub = new EventHub();
+  /** Undefined: nothing is recorded. */
+  readonly recorder: FlightRecorder | undefined;
   private readonly log: Log;
   private readonly limiter = new LogLimiter();
   private readonly driver = new DgramDriver();
@@ -66,18 +69,28 @@ export class Proxy {
   private failing: ListenerFailed[] | undefined = [];
   private settle: (stopped: Stopped) => void = () => undefined;
 
-  constructor(config: Config, log: Log) {
+  /** Records nothing without `recorder`. */
+  constructor(config: Config, log: Log, recorder?: RecorderSettings) {
     this.log = log;
-    this.plane = new DataPlane({
-      placementSeed: PLACEMENT_SEED,
-      tableSeed: { first: randomWord(), second: randomWord() },
-      randomSeed: randomSeed(),
-      hosts: hostAddresses(),
-    });
-    const pump = new Pump(this.plane, this.driver, (report) => this.onReport(report));
+    const options = {
+      plane: {
+        placementSeed: PLACEMENT_SEED,
+        tableSeed: { first: randomWord(), second: randomWord() },
+        randomSeed: randomSeed(),
+        hosts: hostAddresses(),
+      },
+      control: { randomSeed: randomSeed() },
+    };
+    this.plane = new DataPlane(options.plane);
+    this.control = new ControlPlane(options.control);
+    const snapshot = (): undefined => undefined;
+    this.recorder = recorder && new FlightRecorder(recorder, { ...options, snapshot });
+    const taps = this.recorder?.recorder;
+    const plane = taps?.tapData(this.plane) ?? this.plane;
+    const control = taps?.tapControl(this.control) ?? this.control;
+    const pump = new Pump(plane, this.driver, (report) => this.onReport(report));
     this.driver.attach(pump);
-    this.control = new ControlPlane({ randomSeed: randomSeed() });
-    this.controlPump = new ControlPump(this.control, this.controlPorts(), pump);
+    this.controlPump = new ControlPump(control, this.controlPorts(), pump);
     this.stopped = new Promise((resolve) => {
       this.settle = resolve;
     });
@@ -102,6 +115,12 @@ export class Proxy {
   /** Anything else that can be asked; a dry run and a question may be answered later. */
   command(command: Command, answered: (reply: Reply) => void): void {
     this.controlPump.command(command, answered);
+  }
+
+  /** Writes a trace of the last inputs; its path. Rejects when nothing is recorded, or the file cannot be written. */
+  async dumpTrace(reason: DumpReason = 'request'): Promise<string> {
+    if (this.recorder === undefined) throw new Error('nothing is recorded: set recorder = true');
+    return this.recorder.dump(reason);
   }
 
   /** Soft stop: admits nothing new, and closes when the last flow ended or the grace time is over. */

@@ -54,11 +54,13 @@ export interface Planted {
   readonly replace: string;
 }
 
-/** A copy of the build with `changes` in it, removed again by `dispose`. */
-export function plantedBuild(changes: readonly Planted[]): {
+export interface PlantedBuild {
   readonly dist: string;
   dispose(): void;
-} {
+}
+
+/** A copy of the build with `changes` in it, removed again by `dispose`. */
+export function plantedBuild(changes: readonly Planted[]): PlantedBuild {
   const cache = join(ROOT, '.cache');
   mkdirSync(cache, { recursive: true });
   const directory = mkdtempSync(join(cache, 'planted-'));

@@ -24,7 +24,7 @@ export async function runDemo(port = 5_300): Promise<number> {
     ipv4(LOOPBACK, port),
     backends.map((backend) => backend.address().port),
   );
-  const code = await runConfig(config, createLog('warn'), (proxy) => {
+  const code = await runConfig({ config, log: createLog('warn') }, (proxy) => {
     const at = proxy.portOf(listenerId(0)) ?? port;
     process.stdout.write(
       `sozu-udp demo: 127.0.0.1:${at} leads to two echo backends, ${NAMES.join(' and ')}.\n` +

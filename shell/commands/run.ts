@@ -2,7 +2,9 @@
  * `sozu-udp run --config FILE`: checks the whole file, starts, and runs until a signal. SIGHUP has the file read again, SIGUSR1
  * the log opened anew.
  */
+import { tmpdir } from 'node:os';
 import {
+  AssertionError,
   closesByReason,
   dropsByReason,
   formatAddress,
@@ -15,6 +17,7 @@ import { loadConfig } from '../config/load.ts';
 import type { ShellSettings } from '../config/parse.ts';
 import { watchFile } from '../config-watch.ts';
 import { openLog, type Log, type OpenLog } from '../log.ts';
+import type { RecorderSettings } from '../flight-recorder.ts';
 import { Proxy } from '../proxy.ts';
 import { Reloader } from '../reloader.ts';
 import { onHangup, onReopen, stopOnSignals } from '../signals.ts';
@@ -38,9 +41,14 @@ export async function runFile(file: string): Promise<number> {
   const { log, reopen } = opened;
   onReopen(reopen);
   let unwatch = (): void => undefined;
-  const code = await runConfig(config, log, (proxy) => {
+  const recorder = settings.recorder && {
+    segmentBytes: settings.recorder.segmentBytes,
+    folder: settings.recorder.folder ?? tmpdir(),
+  };
+  const code = await runConfig({ config, log, recorder }, (proxy) => {
     const reloader = new Reloader({ file, proxy, log, settings });
     reload = () => reloader.reload('signal');
+    if (proxy.recorder) proxy.recorder.configuration = () => reloader.settings.text;
     if (settings.watchConfig) unwatch = watchFile(file, () => reloader.reload('watch'), log);
     return startWatchers(settings, proxy, log);
   });
@@ -60,16 +68,22 @@ function openLogOrTell(settings: ShellSettings): OpenLog | undefined {
 /** Nobody looks: what a demo has. */
 const NO_WATCHERS: Watchers = { close: () => undefined };
 
+export interface RunOptions {
+  readonly config: Config;
+  readonly log: Log;
+  readonly recorder?: RecorderSettings | undefined;
+}
+
 /**
  * Runs until a signal; `started` is called once every listener is open, and starts what watches the proxy until it has
  * stopped, or says why it cannot.
  */
 export async function runConfig(
-  config: Config,
-  log: Log,
+  { config, log, recorder }: RunOptions,
   started: (proxy: Proxy) => Promise<Watchers | string> | undefined = () => undefined,
 ): Promise<number> {
-  const proxy = new Proxy(config, log);
+  const proxy = new Proxy(config, log, recorder);
+  dumpOnCrash(proxy, log);
   if (proxy.failures.length > 0) {
     for (const { address, errno } of proxy.failures) {
       tell(`cannot listen on ${formatAddress(address)}: ${errno}${advice(errno)}\n`);
@@ -92,6 +106,19 @@ export async function runConfig(
   watchers.close();
   log.info({ flowsClosed, ...summary(proxy.totals) }, 'stopped');
   return 0;
+}
+
+/** Before whoever ends the process: what it heard last is gone with it. */
+function dumpOnCrash({ recorder }: Proxy, log: Log): void {
+  if (recorder === undefined) return;
+  process.prependOnceListener('uncaughtException', (error) => {
+    try {
+      const file = recorder.dumpNow(error instanceof AssertionError ? 'assertion' : 'exception');
+      log.fatal({ file, error: error.message }, 'a bug; what led to it is in the trace');
+    } catch (failure) {
+      log.fatal({ error: error.message, failure: String(failure) }, 'a bug; no trace was written');
+    }
+  });
 }
 
 /** What became of every flow and datagram, for the last line of the log. */

@@ -16,6 +16,8 @@ test('the Sōzu file of spec §7.1 loads unchanged, without an error', () => {
   expect(settings).toEqual({
     logLevel: 'info',
     logTarget: undefined,
+    recorder: { segmentBytes: 4_194_304, folder: undefined },
+    text: dns,
     watchConfig: false,
     maxConnections: 10_000,
     bufferSize: 16_393,
@@ -332,6 +334,20 @@ test('a log goes to a file by its absolute path; of a target that is not known h
   expect(targetOf('stdout')).toEqual([undefined, []]);
   expect(targetOf('file://x')).toEqual([undefined, ['log_target']]);
   expect(targetOf('udp://127.0.0.1:514')).toEqual([undefined, ['log_target']]);
+});
+
+test('the recorder can be switched off, sized, and told where to write', () => {
+  const recorderOf = (keys: string): unknown => {
+    const { settings, problems } = parseConfig(`${keys}\n${minimal}`);
+    return settings === undefined ? problems.map(({ path }) => path) : settings.recorder;
+  };
+  expect(recorderOf('recorder = false')).toBeUndefined();
+  expect(recorderOf('recorder_segment_size = 65536\nrecorder_folder = "/var/lib"')).toEqual({
+    segmentBytes: 65_536,
+    folder: '/var/lib',
+  });
+  expect(recorderOf('recorder_segment_size = 65535')).toEqual(['recorder_segment_size']);
+  expect(recorderOf('recorder_folder = ""')).toEqual(['recorder_folder']);
 });
 
 const minimal = `[[listeners]]

@@ -30,6 +30,16 @@ export interface ShellSettings {
   /** The path of a file, undefined for standard output. */
   readonly logTarget: string | undefined;
   readonly watchConfig: boolean;
+  /** Undefined: nothing is recorded. */
+  readonly recorder:
+    | {
+        readonly segmentBytes: number;
+        /** Undefined: the system's folder for temporary files. */
+        readonly folder: string | undefined;
+      }
+    | undefined;
+  /** The file as it was written. */
+  readonly text: string;
   /** What listeners that are added later are bounded by. */
   readonly maxConnections: number;
   readonly bufferSize: number;
@@ -64,13 +74,16 @@ export function parseConfig(input: string | Uint8Array, environment: Environment
   reportWarnings(draft, global, environment, report);
   return {
     config: report.failed ? undefined : toConfig(draft, global, environment),
-    settings: report.failed ? undefined : { ...shellSettings(global), admin, statsd },
+    settings: report.failed ? undefined : { ...shellSettings(global, text), admin, statsd },
     problems: report.problems,
   };
 }
 
-function shellSettings(global: GlobalTable): Omit<ShellSettings, 'admin' | 'statsd'> {
+function shellSettings(global: GlobalTable, text: string): Omit<ShellSettings, 'admin' | 'statsd'> {
+  const { recorder_segment_size: segmentBytes, recorder_folder: folder } = global;
   return {
+    recorder: global.recorder ? { segmentBytes, folder } : undefined,
+    text,
     logLevel: global.log_level,
     logTarget: logFileOf(global),
     watchConfig: global.watch_config,

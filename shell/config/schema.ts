@@ -22,6 +22,9 @@ export interface GlobalTable {
   readonly activate_listeners: boolean;
   readonly log_target: string;
   readonly watch_config: boolean;
+  readonly recorder: boolean;
+  readonly recorder_segment_size: number;
+  readonly recorder_folder?: string | undefined;
 }
 
 export interface ListenerTable {
@@ -88,6 +91,25 @@ const globalShape = {
   watch_config: withReason(
     ours(z.boolean().default(false), 'Read this file again whenever it changes, as on SIGHUP.'),
     'Whoever edits a file by hand may save it before it is right.',
+  ),
+  recorder: withReason(
+    ours(
+      z.boolean().default(true),
+      'Keep the last inputs in memory, to be written as a trace: see [TRACES.md](TRACES.md).',
+    ),
+    'What went wrong is known afterwards, and then it is too late to switch it on.',
+  ),
+  recorder_segment_size: withReason(
+    ours(
+      z.int().min(65_536).max(268_435_456).default(4_194_304),
+      'Size of each of its two segments: about 13 bytes go for an input, four inputs for a question and its answer.',
+      'bytes',
+    ),
+    'Room for 80,000 questions and their answers in each, and it is hardly noticed in memory.',
+  ),
+  recorder_folder: withFallback(
+    ours(z.string().min(1).optional(), 'Where traces are written, with mode 0600.'),
+    'the system’s folder for temporary files',
   ),
 };
 

@@ -16,7 +16,8 @@ test('an assertion that fails while the proxy runs ends it with exit code 70, an
   ]);
   onTestFinished(() => build.dispose());
   const port = await freePort();
-  const setup = toml({ listen: `127.0.0.1:${port}`, backends: ['127.0.0.1:9'] });
+  const top = { recorder: false };
+  const setup = toml({ listen: `127.0.0.1:${port}`, backends: ['127.0.0.1:9'], top });
   const main = join(build.dist, 'shell/main.js');
   const proxy = await startProxy(setup, [main, 'run', '--config']);
   const client = await openClient({ to: port });
