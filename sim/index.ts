@@ -52,9 +52,15 @@ export { encodeReplay, makeReplay, REPLAY_SCHEMA, verifyReplay } from './core-ha
 export type { Outcome, Replay, Verdict } from './core-harness/replay.ts';
 export { recordSeed, shrink, shrinkSeed, SHRINK_LIMITS } from './core-harness/shrink.ts';
 export type { Attempt, Recording, ShrinkLimits, Shrunk } from './core-harness/shrink.ts';
-export type { ActorBody, Cast } from './world/actor.ts';
+export type { Actor, ActorBody, Cast } from './world/actor.ts';
 export { WORLD_ACTION_KINDS } from './world/actions.ts';
 export type { WorldAction } from './world/actions.ts';
+export * from './world/actors/clients.ts';
+export * from './world/actors/operators.ts';
+export { rest, span, throughChaos } from './world/actors/phases.ts';
 export * from './world/builders.ts';
+export * from './world/chaos-families.ts';
+export { chaos } from './world/chaos.ts';
+export * from './world/knobs.ts';
 export { runScript, runWorldSeed } from './world/run-world.ts';
 export type { WorldPlan, WorldScenario } from './world/world-scenario.ts';

@@ -1,6 +1,7 @@
 /**
  * Words for scenarios: worlds are mostly alike, so a scenario says what is different in its own. Addresses have a plan:
- * proxies are 10.0.0.N and fd00::N, backends 10.0.1.N, hosts of clients 10.1.0.N, those behind a NAT 192.168.N.x.
+ * proxies are 10.0.0.N and fd00::N, backends 10.0.1.N and fd00:1::N, hosts of clients 10.1.0.N and fd00:2::N, those behind a
+ * NAT 192.168.N.x, and the NATs themselves 203.0.113.N.
  */
 import { ipv4, ipv6, type Address } from '../../core/address.ts';
 import {
@@ -13,10 +14,12 @@ import {
 import { NO_CLUSTER, type Backend } from '../../core/contract.ts';
 import { milliseconds, seconds } from '../../core/time.ts';
 import { FAULTLESS, type LinkFaults } from './faults.ts';
+import type { NatSettings } from './nat.ts';
 import {
   ECHO,
   type BackendManner,
   type BackendSpec,
+  type PhaseTimes,
   type ProxySpec,
   type WorldSpec,
 } from './spec.ts';
@@ -34,6 +37,14 @@ export function proxyAddress6(number: number): Address {
 
 export function backendAddress(number: number): Address {
   return ipv4(0x0a000101 + number, BACKEND_PORT);
+}
+
+export function backendAddress6(number: number): Address {
+  return ipv6([0xfd000001, 0, 0, 1 + number], BACKEND_PORT);
+}
+
+export function clientAddress6(host: number, port = 4_000): Address {
+  return ipv6([0xfd000002, 0, 0, 1 + host], port);
 }
 
 export function clientAddress(host: number, port = 4_000): Address {
@@ -162,10 +173,49 @@ export function populationOf({
   };
 }
 
+/** Clients of private addresses, some on each of their hosts, behind NATs of these kinds. */
+export function nattedOf(
+  kinds: readonly Omit<NatSettings, 'ip'>[],
+  { hosts, clientsPerHost }: { readonly hosts: number; readonly clientsPerHost: number },
+): Pick<WorldSpec, 'nats' | 'clientHosts' | 'clients'> {
+  const places = kinds.flatMap((_, nat) =>
+    Array.from({ length: hosts }, (__, host) => ({ nat, host })),
+  );
+  return {
+    nats: kinds.map((kind, nat) => ({ ...kind, ip: natAddress(nat) })),
+    clientHosts: places.map(({ nat, host }) => ({ ips: [privateAddress(nat, host)], nat })),
+    clients: places.flatMap(({ nat, host: own }, host) =>
+      Array.from({ length: clientsPerHost }, (_, number) => ({
+        host,
+        address: privateAddress(nat, own, 4_000 + number),
+      })),
+    ),
+  };
+}
+
+/** A quiet world with what is given: at least its proxies. */
+export function worldOf(
+  population: Population,
+  given: Pick<WorldSpec, 'proxies'> & Partial<WorldSpec>,
+): WorldSpec {
+  return {
+    phases: SHORT_PHASES,
+    link: QUIET_LINK,
+    withinTolerance: true,
+    ...populationOf(population),
+    ...given,
+  };
+}
+
+/** Phases of so many milliseconds. */
+export function phasesOf(calm: number, chaos: number, heal: number, drain: number): PhaseTimes {
+  return {
+    calm: milliseconds(calm),
+    chaos: milliseconds(chaos),
+    heal: milliseconds(heal),
+    drain: milliseconds(drain),
+  };
+}
+
 /** The phases of most worlds: some seconds in all. */
-export const SHORT_PHASES: WorldSpec['phases'] = {
-  calm: milliseconds(400),
-  chaos: milliseconds(1_500),
-  heal: milliseconds(800),
-  drain: milliseconds(4_500),
-};
+export const SHORT_PHASES: PhaseTimes = phasesOf(400, 1_500, 800, 4_500);

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { DNS_BURST } from '../../scenarios/dns-burst.ts';
+import { DNS_BURST } from '../../scenarios/world/dns-burst.ts';
 import { present } from '../../core/assert.ts';
 import { milliseconds } from '../../core/time.ts';
 import { seededStreams } from '../random.ts';

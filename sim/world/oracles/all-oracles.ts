@@ -1,5 +1,6 @@
 /** All oracles of the world. */
 import type { OracleKind } from '../oracle.ts';
+import { COVERAGE } from '../coverage.ts';
 import { CONSERVATION } from './conservation.ts';
 import { DESCRIPTORS } from './descriptors.ts';
 import { IDLE_SPIN } from './idle-spin.ts';
@@ -8,6 +9,7 @@ import { LIMITS_KEPT } from './limits.ts';
 
 export const ORACLES: readonly OracleKind[] = [
   CONSERVATION,
+  COVERAGE,
   DESCRIPTORS,
   IDLE_SPIN,
   INVARIANTS,
