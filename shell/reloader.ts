@@ -41,6 +41,8 @@ export interface ReloaderOptions {
   readonly settings: ShellSettings;
 }
 
+const SET_AT_THE_START = ['commandSocket', 'logTarget', 'watchConfig', 'admin', 'statsd'] as const;
+
 export class Reloader {
   /** What was started. */
   readonly file: string;
@@ -115,7 +117,7 @@ export class Reloader {
 
   /** What the shell opened at its start stays open. */
   private adopt(settings: ShellSettings): void {
-    for (const key of ['logTarget', 'watchConfig', 'admin', 'statsd'] as const) {
+    for (const key of SET_AT_THE_START) {
       if (isDeepStrictEqual(settings[key], this.current[key])) continue;
       this.log.warn({ setting: key }, 'changed in the file: it applies from the next start');
     }

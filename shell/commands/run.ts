@@ -15,11 +15,15 @@ import { advice } from '../advice.ts';
 import { readEnvironment } from '../config/environment.ts';
 import { loadConfig } from '../config/load.ts';
 import type { ShellSettings } from '../config/parse.ts';
+import { ControlServer, SocketError } from '../control/server.ts';
+import { ControlService } from '../control/service.ts';
+import { serverSocket, SOCKET_VARIABLE } from '../control/socket-path.ts';
 import { watchFile } from '../config-watch.ts';
 import { openLog, type Log, type OpenLog } from '../log.ts';
 import type { RecorderSettings } from '../flight-recorder.ts';
 import { Proxy } from '../proxy.ts';
 import { Reloader } from '../reloader.ts';
+import { packageVersion } from '../version.ts';
 import { onHangup, onReopen, stopOnSignals } from '../signals.ts';
 import { startWatchers, type Watchers } from '../watchers.ts';
 import { formatProblems, printable } from './check.ts';
@@ -40,6 +44,8 @@ export async function runFile(file: string): Promise<number> {
   if (opened === undefined) return 1;
   const { log, reopen } = opened;
   onReopen(reopen);
+  const control = await openControl(file, settings, log);
+  if (control === 'failed') return 1;
   let unwatch = (): void => undefined;
   const recorder = settings.recorder && {
     segmentBytes: settings.recorder.segmentBytes,
@@ -50,10 +56,34 @@ export async function runFile(file: string): Promise<number> {
     reload = () => reloader.reload('signal');
     if (proxy.recorder) proxy.recorder.configuration = () => reloader.settings.text;
     if (settings.watchConfig) unwatch = watchFile(file, () => reloader.reload('watch'), log);
+    const service = new ControlService({ proxy, reloader, log, version: packageVersion() });
+    control?.serve({ service, events: proxy.events, now: () => proxy.now() });
     return startWatchers(settings, proxy, log);
   });
   unwatch();
+  control?.close();
   return code;
+}
+
+/** Undefined where there is to be none, or where nobody asked for one and the usual one cannot be had. */
+async function openControl(
+  file: string,
+  { commandSocket }: ShellSettings,
+  log: Log,
+): Promise<ControlServer | 'failed' | undefined> {
+  const path = serverSocket(commandSocket, file);
+  if (path === undefined) return undefined;
+  try {
+    return await ControlServer.open(path);
+  } catch (error) {
+    const reason = error instanceof SocketError ? error.message : String(error);
+    if (commandSocket !== undefined || process.env[SOCKET_VARIABLE] !== undefined) {
+      tell(`no control socket: ${printable(reason)}\n`);
+      return 'failed';
+    }
+    log.warn({ reason }, 'no control socket: command_socket names another, or "" for none');
+    return undefined;
+  }
 }
 
 function openLogOrTell(settings: ShellSettings): OpenLog | undefined {

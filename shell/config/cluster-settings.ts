@@ -9,16 +9,20 @@ import {
   type ClusterSettings,
   type SourceRates,
 } from '../../core/config.ts';
-import { NO_CLUSTER } from '../../core/contract.ts';
+import { NO_CLUSTER, type Backend } from '../../core/contract.ts';
 import { healthSettings, type HealthSettings } from '../../core/health/settings.ts';
 import { presetValue, type PresetKey, type PresetSettings } from '../../core/presets.ts';
 import { milliseconds, seconds } from '../../core/time.ts';
 import type { ClusterDraft } from './draft.ts';
+import type { BackendTable } from './schema.ts';
 import type { LimitsTable, UdpTable } from './schema-flows.ts';
 import { utf8, type HealthTable } from './schema-health.ts';
 
 /** The checked table as the core's settings. */
-export function clusterSettings({ id, table }: ClusterDraft): ClusterSettings {
+export function clusterSettings({
+  id,
+  table,
+}: Pick<ClusterDraft, 'id' | 'table'>): ClusterSettings {
   const { udp } = table;
   return {
     ...flowRules(udp),
@@ -34,11 +38,7 @@ export function clusterSettings({ id, table }: ClusterDraft): ClusterSettings {
     rejectClientHeader: udp.reject_client_header,
     loadBalancing: table.load_balancing,
     loadMetric: table.load_metric,
-    backends: table.backends.map((backend, index) => {
-      const address = unmap(backend.address);
-      const name = backend.backend_id ?? `${id}-${index}-${formatAddress(address)}`;
-      return { id: name, address, weight: backend.weight, backup: backend.backup };
-    }),
+    backends: table.backends.map((backend, index) => backendOf(id, backend, index)),
     passive: udp.passive_health,
     health: udp.health === undefined ? undefined : toHealth(udp.health),
     onBackendRemoved: udp.on_backend_removed,
@@ -46,6 +46,13 @@ export function clusterSettings({ id, table }: ClusterDraft): ClusterSettings {
     rates: sourceRates(udp.limits),
     amplification: amplificationLimits(udp.limits),
   };
+}
+
+/** A backend of the cluster `id`; its place in the list goes into a name that nobody wrote. */
+export function backendOf(id: string, table: BackendTable, index: number): Backend {
+  const address = unmap(table.address);
+  const name = table.backend_id ?? `${id}-${index}-${formatAddress(address)}`;
+  return { id: name, address, weight: table.weight, backup: table.backup };
 }
 
 /** The keys that a preset may set. */

@@ -4,18 +4,13 @@
  */
 import { parse as parseToml, TomlError } from 'smol-toml';
 import { unmap } from '../../core/address.ts';
-import {
-  clampMaxRx,
-  effectiveMaxFlows,
-  type Config,
-  type ListenerConfig,
-} from '../../core/config.ts';
-import { DATAGRAM_BYTES_MAX } from '../../core/contract.ts';
-import { seconds, type Duration } from '../../core/time.ts';
+import type { Config } from '../../core/config.ts';
+import { seconds } from '../../core/time.ts';
 import { clusterSettings } from './cluster-settings.ts';
 import { isTable, readDraft, type Draft, type Table } from './draft.ts';
 import type { Environment } from './environment.ts';
 import { reportIssues, suggestKey } from './issues.ts';
+import { listenerConfig } from './listener-config.ts';
 import { locateKeys } from './locate.ts';
 import { hasIpv4Twin, reportLoops } from './loops.ts';
 import { Report, type Problem } from './problem.ts';
@@ -27,6 +22,8 @@ import { reportWarnings } from './warnings.ts';
 /** Settings of the shell alone; the core never sees them. */
 export interface ShellSettings {
   readonly logLevel: GlobalTable['log_level'];
+  /** As written. Undefined: the default; empty: none. */
+  readonly commandSocket: string | undefined;
   /** The path of a file, undefined for standard output. */
   readonly logTarget: string | undefined;
   readonly watchConfig: boolean;
@@ -85,6 +82,7 @@ function shellSettings(global: GlobalTable, text: string): Omit<ShellSettings, '
     recorder: global.recorder ? { segmentBytes, folder } : undefined,
     text,
     logLevel: global.log_level,
+    commandSocket: global.command_socket,
     logTarget: logFileOf(global),
     watchConfig: global.watch_config,
     maxConnections: global.max_connections,
@@ -184,29 +182,17 @@ function reportForeignGlobals(document: Table, report: Report): void {
 }
 
 function toConfig(draft: Draft, global: GlobalTable, environment: Environment): Config {
+  const bounds = {
+    descriptorLimit: environment.descriptorLimit,
+    maxConnections: global.max_connections,
+    bufferSize: global.buffer_size,
+  };
   return {
-    listeners: draft.listeners.map(({ table, cluster }): ListenerConfig => {
-      const { descriptorLimit } = environment;
-      const address = unmap(table.address);
-      const maxRx = clampMaxRx(table.max_rx_datagram_size, global.buffer_size);
-      return {
-        address,
-        frontTimeout: secondsIfWritten(table.front_timeout),
-        backTimeout: secondsIfWritten(table.back_timeout),
-        maxRxDatagramSize: Math.min(maxRx, DATAGRAM_BYTES_MAX),
-        maxFlows: effectiveMaxFlows(table.max_flows, descriptorLimit, global.max_connections),
-        ipv6Only: hasIpv4Twin(address, draft.listeners),
-        cluster,
-        receiveBuffer: table.rcvbuf,
-        sendBuffer: table.sndbuf,
-        bindRetry: table.bind_retry_seconds === 0 ? undefined : seconds(table.bind_retry_seconds),
-      };
+    listeners: draft.listeners.map(({ table, cluster }) => {
+      const ipv6Only = hasIpv4Twin(unmap(table.address), draft.listeners);
+      return listenerConfig(table, bounds, { ipv6Only, cluster });
     }),
     clusters: draft.clusters.map(clusterSettings),
     grace: seconds(global.grace),
   };
-}
-
-function secondsIfWritten(count: number | undefined): Duration | undefined {
-  return count === undefined ? undefined : seconds(count);
 }

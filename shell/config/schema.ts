@@ -20,6 +20,7 @@ export interface GlobalTable {
   readonly max_connections: number;
   readonly buffer_size: number;
   readonly activate_listeners: boolean;
+  readonly command_socket?: string | undefined;
   readonly log_target: string;
   readonly watch_config: boolean;
   readonly recorder: boolean;
@@ -39,7 +40,7 @@ export interface ListenerTable {
   readonly bind_retry_seconds: number;
 }
 
-interface BackendTable {
+export interface BackendTable {
   readonly address: Address;
   readonly backend_id?: string | undefined;
   readonly weight: number;
@@ -83,6 +84,14 @@ const globalShape = {
   activate_listeners: sozu(
     z.boolean().default(true),
     'This version binds every UDP listener at start; `false` is a warning.',
+  ),
+  command_socket: withFallback(
+    sozu(
+      z.string().optional(),
+      'The Unix socket that control commands use; a relative path starts at the folder of this file. ' +
+        'Empty: none. See doc/CONTROL.md.',
+    ),
+    'see doc/CONTROL.md',
   ),
   log_target: sozu(
     z.string().default('stdout'),
@@ -227,6 +236,7 @@ export const GLOBAL: z.ZodType<GlobalTable> = z.object(globalShape);
 export const GLOBAL_KEYS: readonly string[] = Object.keys(globalShape);
 export const LISTENER: z.ZodType<ListenerTable> = z.strictObject(listenerShape);
 export const CLUSTER: z.ZodType<ClusterTable> = z.strictObject(clusterShape);
+export const BACKEND: z.ZodType<BackendTable> = z.strictObject(backendShape);
 
 /** Every table, in the order of the manual. */
 export const TABLES: readonly DocumentedTable[] = [

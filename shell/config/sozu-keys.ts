@@ -62,7 +62,6 @@ export const FOREIGN_CLUSTER_KEYS: readonly string[] = [
 /** Top-level keys that Sōzu knows and that change nothing here. */
 export const FOREIGN_GLOBAL_KEYS: readonly string[] = [
   'config_version',
-  'command_socket',
   'command_buffer_size',
   'max_command_buffer_size',
   'saved_state',

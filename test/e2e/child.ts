@@ -7,7 +7,8 @@ import { Mailbox } from './mailbox.ts';
 
 /** With the folders of servers, which Debian leaves out of a user's PATH. */
 export const PATH: string = `${process.env['PATH'] ?? ''}:/usr/sbin:/sbin`;
-const ENVIRONMENT = { ...process.env, PATH };
+/** Without a control socket, unless a configuration names one: the usual one is the same for every test. */
+const ENVIRONMENT = { ...process.env, PATH, SOZU_UDP_SOCKET: '' };
 
 const living = new Set<ChildProcess>();
 process.on('exit', () => {
