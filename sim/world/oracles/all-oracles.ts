@@ -3,6 +3,7 @@ import type { OracleKind } from '../oracle.ts';
 import { COVERAGE } from '../coverage.ts';
 import { CONSERVATION } from './conservation.ts';
 import { DESCRIPTORS } from './descriptors.ts';
+import { HEALTH } from './health.ts';
 import { IDLE_SPIN } from './idle-spin.ts';
 import { INVARIANTS } from './invariants.ts';
 import { LIMITS_KEPT } from './limits.ts';
@@ -11,6 +12,7 @@ export const ORACLES: readonly OracleKind[] = [
   CONSERVATION,
   COVERAGE,
   DESCRIPTORS,
+  HEALTH,
   IDLE_SPIN,
   INVARIANTS,
   LIMITS_KEPT,

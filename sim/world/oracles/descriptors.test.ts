@@ -1,16 +1,36 @@
 import { expect, test } from 'vitest';
-import { configOf } from '../builders.ts';
+import { backendAddress, configOf } from '../builders.ts';
 import { DESCRIPTORS } from './descriptors.ts';
 import { objectionOf, told, turn } from './hand-made.ts';
 
 const STARTED = told('Started', { process: 1, proxy: 0, config: configOf({}), descriptors: 3 });
 const EXITED = told('Exited', { process: 1, descriptors: 3, probes: 0 });
+const STARTED_PROBE = told('ControlOutput', {
+  process: 1,
+  output: {
+    kind: 'StartProbe',
+    probe: 1,
+    cluster: 'cluster',
+    target: backendAddress(0),
+    mode: 'tcp',
+    payload: undefined,
+    header: undefined,
+    expectReply: true,
+  },
+});
+const CANCELLED_PROBE = told('ControlOutput', {
+  process: 1,
+  output: { kind: 'CancelProbe', probe: 1 },
+});
 
 test('a process that holds what it needs is accepted', () => {
   const history = [
     STARTED,
     turn({ descriptors: 4, listeners: 1 }),
+    STARTED_PROBE,
     turn({ descriptors: 8, listeners: 1, flows: 3, probes: 1 }),
+    CANCELLED_PROBE,
+    turn({ descriptors: 7, listeners: 1, flows: 3 }),
     EXITED,
   ];
   expect(objectionOf(DESCRIPTORS, history)).toBeUndefined();
@@ -32,6 +52,11 @@ test('a flow that nobody closed the socket of is found, and a flow without one',
   expect(objectionOf(DESCRIPTORS, [STARTED, turn({ descriptors: 4, flows: 2 })])).toContain(
     '2 flows',
   );
+});
+
+test('a probe that was ended and holds its descriptor is found', () => {
+  const history = [STARTED, STARTED_PROBE, CANCELLED_PROBE, turn({ descriptors: 4, probes: 1 })];
+  expect(objectionOf(DESCRIPTORS, history)).toContain('1 probes, of which 0 go on');
 });
 
 test('a descriptor that is left at the end is found', () => {
