@@ -123,14 +123,16 @@ export class AdminServer {
     for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
     // Whoever is gone needs no answer; an event for it would be an exception otherwise.
     response.on('error', () => undefined);
-    const { method, headers, url = '' } = request;
+    const { method, headers, headersDistinct, url = '' } = request;
     const mark = url.indexOf('?');
     const path = mark < 0 ? url : url.slice(0, mark);
-    const { host, authorization } = headers;
+    // Of two hosts, node would believe the first and a proxy before it perhaps the second.
+    const [host, ...others] = headersDistinct['host'] ?? [];
+    const { authorization } = headers;
     const refusal = this.guard.refusal({
       method,
       path,
-      host,
+      host: others.length === 0 ? host : undefined,
       authorization,
       hasBody: hasBody(request),
     });

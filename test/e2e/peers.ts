@@ -17,6 +17,8 @@ const PACKAGES = {
   ss: 'iproute2',
   prlimit: 'util-linux',
   gcc: 'gcc',
+  promtool: 'prometheus',
+  prometheus: 'prometheus',
 } as const;
 
 export type Peer = keyof typeof PACKAGES;

@@ -1,7 +1,8 @@
-/** Ports for listeners: a configuration names them before anything binds them. */
+/** Ports for listeners and servers: a configuration names them before anything binds them. */
 import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
+import { createServer } from 'node:net';
 
 /**
  * Below 32768, where Linux begins to hand out ports by itself: a port found free by binding 0 could be any other socket's
@@ -19,6 +20,25 @@ export async function freePort(): Promise<number> {
     if (used.has(port)) continue;
     used.add(port);
     if ((await isFree('udp4', port)) && (await isFree('udp6', port))) return port;
+  }
+}
+
+/** The same for TCP, on 127.0.0.1. */
+export async function freeTcpPort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(FIRST, LAST + 1);
+    if (used.has(port)) continue;
+    used.add(port);
+    const server = createServer();
+    try {
+      server.listen(port, '127.0.0.1');
+      await once(server, 'listening');
+      return port;
+    } catch {
+      // Somebody has it.
+    } finally {
+      server.close();
+    }
   }
 }
 
