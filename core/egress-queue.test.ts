@@ -64,6 +64,14 @@ describe('egress queues', () => {
     expect([queues.size, queues.waiting]).toEqual([0, 0]);
   });
 
+  test('copies are owned whatever lends them: a slice of a Buffer is no copy', () => {
+    const { queues } = rig();
+    const lent = Buffer.from('good');
+    queues.push(SOCKET, undefined, lent);
+    lent.fill('x');
+    expect(texts(flush(queues))).toEqual(['good']);
+  });
+
   test('copies are owned: what was lent may be overwritten', () => {
     const { queues } = rig();
     const [header, payload] = [bytes('header'), bytes('payload')];

@@ -132,7 +132,8 @@ export class EgressQueues<Key extends number> {
     if (!this.memory.reserve(bytes + ENTRY_OVERHEAD_BYTES)) return 'memory';
     const target = queue ?? this.create(key);
     target.bytes += bytes;
-    target.entries.push({ header: header?.slice(), payload: payload.slice(), dst, from });
+    // No slice: that of a Buffer, which drivers lend, is a view of what is lent.
+    target.entries.push({ header: header?.slice(), payload: new Uint8Array(payload), dst, from });
     this.total += 1;
     return undefined;
   }

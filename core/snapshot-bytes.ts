@@ -136,21 +136,30 @@ export function addToChecksum(sum: Int32Array, words: Int32Array): void {
   sum[3] = d;
 }
 
-/** How many bytes of a buffer are in use: what lies behind is zero. Most of a table that was made for the worst case is. */
-export function usedBytes(buffer: ArrayBuffer): number {
-  if (buffer.byteLength % 4 !== 0) return buffer.byteLength;
+/** Zeros are told from data in pieces of so many words: small ones would be many, and in large ones there is always something. */
+const PIECE = 256;
+
+/**
+ * Where a buffer is not zero: begin and end in bytes of one run after the other. Most of a table that was made for the worst
+ * case is zero, and what is not written costs nothing but a look.
+ */
+export function dataRuns(buffer: ArrayBuffer): number[] {
+  if (buffer.byteLength % 4 !== 0) return [0, buffer.byteLength];
   const words = new Int32Array(buffer);
-  let end = words.length;
-  while (end >= 8 && isZero(words, end)) end -= 8;
-  while (end > 0 && words[end - 1] === 0) end -= 1;
-  return 4 * end;
+  const runs: number[] = [];
+  let end = -1;
+  for (let at = 0; at < words.length; at += PIECE) {
+    const next = Math.min(at + PIECE, words.length);
+    if (isZero(words, at, next)) continue;
+    if (end === at) runs.pop();
+    else runs.push(4 * at);
+    runs.push(4 * next);
+    end = next;
+  }
+  return runs;
 }
 
-/** Of the eight words before `end`. */
-function isZero(words: Int32Array, end: number): boolean {
-  const upper =
-    (words[end - 1] ?? 0) | (words[end - 2] ?? 0) | (words[end - 3] ?? 0) | (words[end - 4] ?? 0);
-  const lower =
-    (words[end - 5] ?? 0) | (words[end - 6] ?? 0) | (words[end - 7] ?? 0) | (words[end - 8] ?? 0);
-  return (upper | lower) === 0;
+function isZero(words: Int32Array, from: number, to: number): boolean {
+  for (let at = from; at < to; at += 1) if (words[at] !== 0) return false;
+  return true;
 }

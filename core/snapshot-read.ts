@@ -221,14 +221,19 @@ export class GraphReader {
       if (buffer instanceof ArrayBuffer) return buffer;
     }
     if (mark !== MARK.buffer) throw new SnapshotError('the snapshot lacks the bytes of a table');
-    const length = this.graph.count();
-    const used = this.graph.count();
-    if (used > length)
-      throw new SnapshotError('the snapshot has a table that is longer than it is');
-    const buffer = new ArrayBuffer(length);
-    new Uint8Array(buffer).set(this.blocks.block(used));
-    this.objects.push(buffer);
-    return buffer;
+    const bytes = new Uint8Array(this.graph.count());
+    let at = 0;
+    for (let runs = this.graph.countOfItems(); runs > 0; runs -= 1) {
+      at += this.graph.count();
+      const block = this.blocks.block(this.graph.count());
+      if (at + block.length > bytes.length) {
+        throw new SnapshotError('the snapshot has a table that is longer than it is');
+      }
+      bytes.set(block, at);
+      at += block.length;
+    }
+    this.objects.push(bytes.buffer);
+    return bytes.buffer;
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import { assert } from './assert.ts';
 import { OutputQueue } from './output-queue.ts';
-import { ByteWriter, usedBytes } from './snapshot-bytes.ts';
+import { ByteWriter, dataRuns } from './snapshot-bytes.ts';
 import { classNameOf, type SnapshotCatalog, type SnapshotClass } from './snapshot-catalog.ts';
 import { SnapshotError } from './snapshot-error.ts';
 import { MARK } from './snapshot-format.ts';
@@ -15,7 +15,7 @@ const PAYLOAD = 'payload';
 
 export class GraphWriter {
   readonly out: ByteWriter = new ByteWriter();
-  /** Of each buffer the part in use, in the order of the graph. */
+  /** Of each buffer what is not zero, in the order of the graph. */
   readonly blocks: Uint8Array[] = [];
   private readonly catalog: SnapshotCatalog;
   private readonly keepPayloads: boolean;
@@ -202,11 +202,18 @@ export class GraphWriter {
     }
     this.objects.set(buffer, this.count);
     this.count += 1;
-    const used = usedBytes(buffer);
+    const runs = dataRuns(buffer);
     this.out.byte(MARK.buffer);
     this.out.count(buffer.byteLength);
-    this.out.count(used);
-    this.blocks.push(new Uint8Array(buffer, 0, used));
+    this.out.count(runs.length / 2);
+    let behind = 0;
+    for (let at = 0; at < runs.length; at += 2) {
+      const [begin = 0, end = 0] = [runs[at], runs[at + 1]];
+      this.out.count(begin - behind);
+      this.out.count(end - begin);
+      this.blocks.push(new Uint8Array(buffer, begin, end - begin));
+      behind = end;
+    }
     return undefined;
   }
 

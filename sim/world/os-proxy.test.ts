@@ -23,7 +23,7 @@ const KEPT_VIEW = {
   name: 'kept-view',
   shows: 'What waits for room goes out with the bytes of a later datagram.',
   file: 'core/egress-queue.ts',
-  search: 'payload: payload.slice(), dst, from',
+  search: 'payload: new Uint8Array(payload), dst, from',
   replace: 'payload, dst, from',
 };
 
