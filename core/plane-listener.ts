@@ -21,13 +21,16 @@ export interface Listener extends Tally {
 
 /** With a flow machine under `cluster`, and nothing counted. */
 export function newListener(
-  about: Pick<Listener, 'id' | 'config' | 'generation'>,
+  { id, config, generation }: Pick<Listener, 'id' | 'config' | 'generation'>,
   cluster: ClusterConfig,
   { placementSeed, tableSeed }: PlaneOptions,
 ): Listener {
-  const { maxFlows, maxRxDatagramSize, address } = about.config;
+  const { maxFlows, maxRxDatagramSize, address } = config;
+  // Field by field: an object that a spread made has a layout of its own, and one from a snapshot would not share it.
   return {
-    ...about,
+    id,
+    config,
+    generation,
     manager: new UdpManager({
       config: cluster,
       maxFlows,

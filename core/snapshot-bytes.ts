@@ -136,7 +136,7 @@ export function addToChecksum(sum: Int32Array, words: Int32Array): void {
   sum[3] = d;
 }
 
-/** Zeros are told from data in pieces of so many words: small ones would be many, and in large ones there is always something. */
+/** Zeros are told from data in pieces of so many words: smaller ones would be many, and larger ones hardly ever zero. */
 const PIECE = 256;
 
 /**

@@ -1,6 +1,6 @@
 /**
  * Exact snapshots of machines: all that is in one, as bytes, and a machine that goes on from there as the first would have.
- * Nothing is listed by hand: whatever a field holds is found by looking, so a new field cannot be forgotten (decision 0019).
+ * Nothing is listed by hand: whatever a field holds is found by looking, so a new field cannot be forgotten (decision 0020).
  */
 import type { ControlPlane } from './control-plane.ts';
 import type { DataPlane } from './data-plane.ts';

@@ -26,9 +26,11 @@ import {
   inCoreReport,
   pairedReport,
   simulatorReport,
+  snapshotReport,
   verdictReport,
 } from './report.ts';
 import { measureSimulator, type SimulatorFigure } from './simulator.ts';
+import { measureSnapshots } from './snapshots.ts';
 
 interface Options {
   readonly slices: number;
@@ -58,7 +60,7 @@ await new Command('npm run bench --')
   )
   .addArgument(
     new Argument('[part]', 'what to measure')
-      .choices(['dgram', 'cost', 'core', 'balancing', 'sim', 'all'])
+      .choices(['dgram', 'cost', 'core', 'balancing', 'sim', 'snapshot', 'all'])
       .default('all'),
   )
   .option('--slices <n>', 'slices of half a second that each program gets', parseSlices, 24)
@@ -66,7 +68,9 @@ await new Command('npm run bench --')
   .option('--json <file>', 'write every sample to a file')
   .option('--check', 'exit with 1 when a bar of tools/bench/bars.ts is missed')
   .addHelpText('after', examples())
-  .action(run)
+  .action((part: string, options: Options) =>
+    part === 'snapshot' ? runSnapshots() : run(part, options),
+  )
   .parseAsync()
   .catch((error: unknown) => {
     killAll();
@@ -80,6 +84,7 @@ Examples:
   npm run bench                                  everything, some three minutes
   npm run bench -- dgram --slices 48             only the paired run, twice as long
   npm run bench -- balancing                     only how long tables and selections take, some seconds
+  npm run bench -- snapshot                      only what snapshots cost
   npm run bench -- cost --against ../earlier     what was built since costs a datagram, limits off and on
   npm run bench -- all --check --json out.json   for a record: compare, and keep the samples`;
 }
@@ -161,6 +166,11 @@ function runBalancing(): BalancingResult {
   const result = measureBalancing((text) => note(`balancing: ${text}`));
   print(['', ...balancingReport(result)]);
   return result;
+}
+
+/** No bar holds them: what they cost is mostly new memory, which a busy machine gives slowly. */
+function runSnapshots(): void {
+  print(['', ...snapshotReport(measureSnapshots([10_000, 100_000]))]);
 }
 
 function runSimulator(slices: number): SimulatorFigure[] {

@@ -4,6 +4,7 @@ import type { Verdict } from './bars.ts';
 import type { InCoreResult, InsertTimes } from './in-core.ts';
 import type { PairedResult, Series } from './paired.ts';
 import type { SimulatorFigure } from './simulator.ts';
+import type { SnapshotCost } from './snapshots.ts';
 import type { Quartiles } from './statistics.ts';
 
 export function pairedReport({ load, sliceMs, peers, series }: PairedResult): string[] {
@@ -40,6 +41,34 @@ export function simulatorReport(figures: readonly SimulatorFigure[]): string[] {
         scenario,
         whole(stepsPerSecond.median),
         between(stepsPerSecond, whole),
+      ]),
+    ]),
+  ];
+}
+
+export function snapshotReport(costs: readonly SnapshotCost[]): string[] {
+  return [
+    'a snapshot of a data plane, and client datagrams before it and after the way back',
+    ...table([
+      [
+        'flows',
+        'bytes',
+        'take: ms',
+        '(quartiles)',
+        'restore: ms',
+        '(quartiles)',
+        'before: ns',
+        'after: ns',
+      ],
+      ...costs.map(({ flows, bytes, take, restore, before, restored }) => [
+        whole(flows),
+        whole(bytes),
+        take.median.toFixed(1),
+        between(take, (one) => one.toFixed(1)),
+        restore.median.toFixed(1),
+        between(restore, (one) => one.toFixed(1)),
+        whole(before.median),
+        whole(restored.median),
       ]),
     ]),
   ];

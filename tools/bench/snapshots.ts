@@ -71,7 +71,7 @@ function measureOne(flows: number): SnapshotCost {
 
 function newPlane(flows: number): DataPlane {
   const plane = new DataPlane(OPTIONS);
-  const config = { listeners: [listener(flows)], clusters: [cluster()], grace: seconds(5) };
+  const config = { listeners: [listenerWith(flows)], clusters: [cluster()], grace: seconds(5) };
   for (const directive of initialDirectives(config)) {
     feed(plane, { kind: 'Directed', message: { generation: 1, directive } });
   }
@@ -105,7 +105,7 @@ function datagramOf(flow: number): PlaneInput {
   return { kind: 'ClientArrived', listener, src, local: undefined, payload: PAYLOAD };
 }
 
-function listener(maxFlows: number): ListenerConfig {
+function listenerWith(maxFlows: number): ListenerConfig {
   return {
     address: ipv4(0x7f000001, 53),
     frontTimeout: undefined,
