@@ -7,7 +7,8 @@ import { formatAddress, type Address, type Command, type Reply } from '../core/i
 import { EventStream } from './admin/event-stream.ts';
 import { cursorText, listFlows } from './admin/flows-page.ts';
 import { Guard, REFUSALS, type GuardOptions, type Refusal } from './admin/guard.ts';
-import { JSON_SCHEMA, toJson } from './admin/json.ts';
+import { PROTOCOL_VERSION } from './control/requests.ts';
+import { flowView, type View } from './control/views.ts';
 import { ipText } from './drivers/address-text.ts';
 import { errnoOf } from './drivers/dgram.ts';
 import type { Exposition } from './exposition.ts';
@@ -47,9 +48,10 @@ const STATUS_OF: Readonly<Record<Refusal, number>> = {
 };
 
 export interface AdminOptions extends GuardOptions {
-  readonly proxy: Pick<Proxy, 'command' | 'readiness' | 'events'>;
+  readonly proxy: Pick<Proxy, 'command' | 'readiness' | 'events' | 'now'>;
   readonly exposition: Exposition;
-  readonly version: string;
+  /** What the control socket answers to `status`. */
+  readonly overview: () => View;
 }
 
 type Answer = (response: ServerResponse, query: URLSearchParams) => void | Promise<void>;
@@ -73,7 +75,10 @@ export class AdminServer {
   constructor(options: AdminOptions) {
     this.options = options;
     this.guard = new Guard(options);
-    this.events = new EventStream(() => this.count('slow_reader'));
+    this.events = new EventStream(
+      () => options.proxy.now(),
+      () => this.count('slow_reader'),
+    );
     this.quiet = options.proxy.events.subscribe((event) => this.events.tell(event));
     this.server = createServer(
       {
@@ -162,12 +167,9 @@ export class AdminServer {
     response.end(text);
   }
 
-  private async status(response: ServerResponse): Promise<void> {
-    const reply = await this.ask({ kind: 'Status' });
-    const { readiness } = this.options.proxy;
-    const about = { version: this.options.version, uptimeSeconds: performance.now() / 1_000 };
-    const status = reply.ok && reply.answer?.kind === 'Status' ? reply.answer.status : undefined;
-    send(response, 200, { schema: JSON_SCHEMA, ...about, ...readiness, ...status });
+  private status(response: ServerResponse): void {
+    const { proxy, overview } = this.options;
+    send(response, 200, { v: PROTOCOL_VERSION, ...proxy.readiness, ...overview() });
   }
 
   private async flows(response: ServerResponse, query: URLSearchParams): Promise<void> {
@@ -177,7 +179,8 @@ export class AdminServer {
     if (!reply.ok) return this.refuse(response, 'query', reply.error.message);
     if (reply.answer?.kind !== 'Flows') return undefined;
     const { flows, next } = reply.answer;
-    send(response, 200, { schema: JSON_SCHEMA, flows, next: next && cursorText(next) });
+    const page = { flows: flows.map(flowView), next: next && cursorText(next) };
+    send(response, 200, { v: PROTOCOL_VERSION, ...page });
     return undefined;
   }
 
@@ -214,5 +217,5 @@ function hasBody({ headers }: IncomingMessage): boolean {
 
 function send(response: ServerResponse, code: number, data: unknown): void {
   response.writeHead(code, { 'content-type': 'application/json; charset=utf-8' });
-  response.end(`${toJson(data)}\n`);
+  response.end(`${JSON.stringify(data)}\n`);
 }

@@ -1,6 +1,7 @@
 /** What watches a proxy while it runs: the HTTP server with its metrics, and the push to statsd. */
 import type { AdminSettings } from './config/watchers.ts';
 import type { ShellSettings } from './config/parse.ts';
+import type { ControlService } from './control/service.ts';
 import { AdminServer, urlOf } from './admin-http.ts';
 import { readToken } from './admin/token.ts';
 import { advice } from './advice.ts';
@@ -23,11 +24,13 @@ export async function startWatchers(
   settings: Pick<ShellSettings, 'admin' | 'statsd'>,
   proxy: Proxy,
   log: Log,
+  service: ControlService,
 ): Promise<Watchers | string> {
   const statsd =
     settings.statsd &&
     new Statsd(settings.statsd, () => ({ totals: proxy.totals, measured: proxy.measured }));
-  const admin = settings.admin && (await startAdmin(settings.admin, proxy, log, statsd));
+  const admin =
+    settings.admin && (await startAdmin(settings.admin, { proxy, log, service, statsd }));
   if (typeof admin === 'string') {
     statsd?.close();
     return admin;
@@ -40,11 +43,16 @@ export async function startWatchers(
   };
 }
 
+interface Around {
+  readonly proxy: Proxy;
+  readonly log: Log;
+  readonly service: ControlService;
+  readonly statsd: Statsd | undefined;
+}
+
 async function startAdmin(
   { address, tokenFile, hosts }: AdminSettings,
-  proxy: Proxy,
-  log: Log,
-  statsd: Statsd | undefined,
+  { proxy, log, service, statsd }: Around,
 ): Promise<Watchers | string> {
   let token: string | undefined;
   try {
@@ -70,7 +78,13 @@ async function startAdmin(
     add(readings, 'sozu_udp_statsd_failed_total', statsd?.failed ?? 0);
     return readings;
   });
-  const server = new AdminServer({ proxy, exposition, version, hosts, token });
+  const server = new AdminServer({
+    proxy,
+    exposition,
+    hosts,
+    token,
+    overview: () => service.overview,
+  });
   const close = (): void => {
     server.close();
     figures.close();

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer, get, type IncomingMessage } from 'node:http';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { present } from '../../core/index.ts';
+import { instant, present } from '../../core/index.ts';
 import type { ProxyEvent } from '../event-hub.ts';
 import { EventStream } from './event-stream.ts';
 
@@ -19,7 +19,10 @@ beforeEach(async () => {
   told.cutOff = 0;
   opened = [];
   responses = [];
-  events = new EventStream(() => void (told.cutOff += 1));
+  events = new EventStream(
+    () => instant(0),
+    () => void (told.cutOff += 1),
+  );
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
 });
@@ -45,7 +48,7 @@ test('a reader that does not read is cut off, and costs no more; one that reads 
       count += 1;
     }
     // The one that reads has its turn.
-    const last = `"flowsLeft":${count - 1}}`;
+    const last = `"flows_left":${count - 1}}`;
     while (!heard.includes(last)) await once(quick, 'data');
     heard = heard.slice(-1_000);
     expect(process.memoryUsage().rss).toBeLessThan(most);
@@ -54,7 +57,7 @@ test('a reader that does not read is cut off, and costs no more; one that reads 
   slow.resume();
   await once(slow, 'error');
   events.tell(event(-1));
-  while (!heard.includes('"flowsLeft":-1}')) await once(quick, 'data');
+  while (!heard.includes('"flows_left":-1}')) await once(quick, 'data');
 });
 
 test('an event is one block with a number, a name and one line of data', async () => {
@@ -63,11 +66,11 @@ test('an event is one block with a number, a name and one line of data', async (
   quick.setEncoding('utf8').on('data', (piece: string) => (heard += piece));
   events.tell(event(3));
   events.tell({ ...event(4), cluster: 'a\nb\n\ndata: x' });
-  while (!heard.includes('"flowsLeft":4')) await once(quick, 'data');
+  while (!heard.includes('"flows_left":4')) await once(quick, 'data');
   const blocks = heard.split('\n\n').filter((block) => block.startsWith('id: '));
   expect(blocks).toEqual([
-    'id: 1\nevent: BackendDraining\ndata: {"kind":"BackendDraining","cluster":"c","address":"10.0.0.1:53","flowsLeft":3}',
-    'id: 2\nevent: BackendDraining\ndata: {"kind":"BackendDraining","cluster":"a\\nb\\n\\ndata: x","address":"10.0.0.1:53","flowsLeft":4}',
+    'id: 1\nevent: BackendDraining\ndata: {"kind":"BackendDraining","cluster":"c","address":"10.0.0.1:53","flows_left":3}',
+    'id: 2\nevent: BackendDraining\ndata: {"kind":"BackendDraining","cluster":"a\\nb\\n\\ndata: x","address":"10.0.0.1:53","flows_left":4}',
   ]);
 });
 

@@ -3,8 +3,9 @@
  * operator who watches must never cost the process more than a few kilobytes.
  */
 import type { ServerResponse } from 'node:http';
+import type { Instant } from '../../core/index.ts';
+import { eventView } from '../control/views.ts';
 import type { ProxyEvent } from '../event-hub.ts';
-import { toJson } from './json.ts';
 
 /** Readers at a time. */
 const EVENT_READERS_MAX = 8;
@@ -15,12 +16,14 @@ const HEARTBEAT_MILLISECONDS = 15_000;
 
 export class EventStream {
   private readonly readers = new Set<ServerResponse>();
+  private readonly now: () => Instant;
   private readonly cutOff: () => void;
   private readonly heartbeat: NodeJS.Timeout;
   private serial = 0;
 
-  /** `cutOff` is told of each reader that was too slow. */
-  constructor(cutOff: () => void) {
+  /** `now` is the proxy's clock; `cutOff` is told of each reader that was too slow. */
+  constructor(now: () => Instant, cutOff: () => void) {
+    this.now = now;
     this.cutOff = cutOff;
     this.heartbeat = setInterval(() => this.write(': still here\n\n'), HEARTBEAT_MILLISECONDS);
     this.heartbeat.unref();
@@ -39,7 +42,9 @@ export class EventStream {
   tell(event: ProxyEvent): void {
     this.serial += 1;
     if (this.readers.size === 0) return;
-    this.write(`id: ${this.serial}\nevent: ${event.kind}\ndata: ${toJson(shown(event))}\n\n`);
+    this.write(
+      `id: ${this.serial}\nevent: ${event.kind}\ndata: ${JSON.stringify(eventView(event, this.now()))}\n\n`,
+    );
   }
 
   close(): void {
@@ -58,13 +63,4 @@ export class EventStream {
       }
     }
   }
-}
-
-/** Of a reload only how it went: its settings are nobody's business. */
-function shown(event: ProxyEvent): unknown {
-  if (event.kind !== 'Reload') return event;
-  const { at, cause, outcome } = event.reload;
-  if (!outcome.ok) return { kind: event.kind, at, cause, ok: false, error: outcome.error };
-  const { ok, changed, commands, generation } = outcome;
-  return { kind: event.kind, at, cause, ok, changed, commands, generation };
 }

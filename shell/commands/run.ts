@@ -58,7 +58,7 @@ export async function runFile(file: string): Promise<number> {
     if (settings.watchConfig) unwatch = watchFile(file, () => reloader.reload('watch'), log);
     const service = new ControlService({ proxy, reloader, log, version: packageVersion() });
     control?.serve({ service, events: proxy.events, now: () => proxy.now() });
-    return startWatchers(settings, proxy, log);
+    return startWatchers(settings, proxy, log, service);
   });
   unwatch();
   control?.close();

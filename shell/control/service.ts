@@ -148,6 +148,11 @@ export class ControlService {
     }
   }
 
+  /** What `status` answers. */
+  get overview(): views.View {
+    return this.statusView(this.status);
+  }
+
   private statusView(status: Status): views.View {
     return {
       version: this.version,
