@@ -87,8 +87,9 @@ export class Maglev implements BalancingPolicy {
 
   private servedFrom(candidates: readonly Backend[], start: number): Backend | undefined {
     if (candidates !== this.candidates) this.recognise(candidates);
-    const { length } = this.table;
-    return this.firstServed(start, length) ?? this.firstServed(0, Math.min(start, length));
+    // A table that is not begun yet ends before the key's slot.
+    const end = Math.min(start, this.table.length);
+    return this.firstServed(start, this.table.length) ?? this.firstServed(0, end);
   }
 
   private firstServed(from: number, end: number): Backend | undefined {
