@@ -31,6 +31,6 @@ function readAll(): SourceFile[] {
 
 /** What the worlds are made of, and the scenarios that raise one. */
 function isOfWorlds({ path, text }: SourceFile): boolean {
-  if (path.startsWith('sim/world/')) return true;
+  if (/^(?:sim|scenarios)\/world\//.test(path)) return true;
   return path.startsWith('scenarios/') && /^ {2}kind: 'world',$/m.test(text);
 }

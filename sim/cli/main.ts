@@ -13,11 +13,12 @@ import { Narrator } from './narrate.ts';
 import { seedsOf } from './plan.ts';
 import { Progress } from './progress.ts';
 import { mergeReports, readReport } from './read-report.ts';
+import { registerReplay, replayFiles } from './replay.ts';
 import { EXIT_CODES, toReport, type Outcome, type Timing } from './report.ts';
 import { runChunk } from './run-chunk.ts';
 import { runWorldChunk } from './run-world-chunk.ts';
 import { readSettings, UsageError, type Flags, type Settings } from './settings.ts';
-import { registerReplay, registerShrink } from './shrink.ts';
+import { registerShrink } from './shrink.ts';
 import { summarize } from './summary.ts';
 import { Sweep, type SweepResult } from './sweep.ts';
 import { WorldNarrator } from './world-narrate.ts';
@@ -41,6 +42,7 @@ function program(): Command {
     .option('--first-seed <seed>', 'the first of them, decimal or 0x hexadecimal (default 0)')
     .option('--steps <n>', 'steps of a seed, not of worlds (SOZU_UDP_SIM_STEPS; default 3000)')
     .option('--seed <seed>', 'run one seed and tell every step (SOZU_UDP_SIM_SEED)')
+    .option('--replay <file>', 'replay a file: one of replays/, or a trace of production')
     .option('--jobs <n>', 'worker threads (default: one for each core)')
     .option('--shard <i/n>', 'only part i of n, counted from 1')
     .option('--scenario <name>', 'one scenario instead of default and swarm')
@@ -88,8 +90,17 @@ Examples:
 Exit codes: 0 green, 1 failed or stale, 2 usage, 130 interrupted. More: doc/SIMULATION.md`;
 }
 
-async function runSweep(flags: Flags & { readonly list?: true }): Promise<void> {
+interface MoreFlags extends Flags {
+  readonly list?: true;
+  readonly replay?: string;
+}
+
+async function runSweep(flags: MoreFlags): Promise<void> {
   if (flags.list === true) return listScenarios();
+  if (flags.replay !== undefined) {
+    if (!replayFiles([flags.replay], false, print)) process.exitCode = EXIT_CODES.failed;
+    return undefined;
+  }
   const settings = readSettings(flags, process.env, availableParallelism());
   checkWritable(settings.json);
   checkWritable(settings.junit);

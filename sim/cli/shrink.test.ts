@@ -5,20 +5,26 @@ import { parseSync } from 'oxc-parser';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { plant, PLANTED_BUGS } from '../../test/planted-bugs.ts';
 import { decodeReplay } from '../core-harness/replay-decode.ts';
-import type * as commands from './shrink.ts';
-import { registerReplay, registerShrink } from './shrink.ts';
+import type * as replaying from './replay.ts';
+import { registerReplay } from './replay.ts';
+import type * as shrinking from './shrink.ts';
+import { registerShrink } from './shrink.ts';
 
 const cache = join(import.meta.dirname, '../../.cache/planted');
 const BUG = PLANTED_BUGS.find(({ name }) => name === 'drops-counted-twice')!;
 
 let directory = '';
-let buggy: typeof commands;
+let buggy: typeof shrinking & typeof replaying;
 
 beforeAll(async () => {
   mkdirSync(cache, { recursive: true });
   directory = mkdtempSync(join(cache, 'cli-'));
   plant(BUG, join(directory, 'world'));
-  buggy = await import(join(directory, 'world/sim/cli/shrink.ts'));
+  const commands: [typeof shrinking, typeof replaying] = await Promise.all([
+    import(join(directory, 'world/sim/cli/shrink.ts')),
+    import(join(directory, 'world/sim/cli/replay.ts')),
+  ]);
+  buggy = { ...commands[0], ...commands[1] };
 });
 
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -104,19 +110,69 @@ test('a test is printed that stands by itself', () => {
   expect(text).toContain('{"kind":"BackendDatagram","flow":{"by":"id","id":0}');
 });
 
+test('a failing seed of a world becomes a file that reproduces, and is fixed here', async () => {
+  const out = join(directory, 'of-a-world.json');
+  const args = ['shrink', '--scenario', 'syslog-one-way', '--seed', '0', '--out', out];
+  const { text } = await callAsync(buggy.registerShrink, args);
+  expect(text).toMatch(/^violated: every datagram ends exactly once\n\w+ actions? left after /);
+  expect(text).toMatch(/^1 proxy, 1 client, 1 backend$/m);
+  expect(text).toMatch(/^ {2}at \d\.\d{6} s: Send client 0, proxy 0, listener 0, bytes \d+$/m);
+  expect(text).toContain(`written to ${out}`);
+  expect(call(buggy.registerReplay, ['replay', out]).text).toBe(`${out}: reproduces\n`);
+  const unmarked = `${out}: fixed, but it is marked as reproduces\n`;
+  expect(call(registerReplay, ['replay', out])).toEqual({ text: unmarked, code: 1 });
+  expect(call(registerReplay, ['replay', '--accept', out]).text).toBe(`${out}: marked as fixed\n`);
+  expect(call(registerReplay, ['replay', out]).text).toBe(`${out}: fixed\n`);
+});
+
+test('a seed of a world that holds says so with exit code 1', async () => {
+  const args = ['shrink', '--scenario', 'dns-burst', '--seed', '3'];
+  const { text, code } = await callAsync(registerShrink, args);
+  expect(text).toBe('seed 0x3 of scenario dns-burst holds\n');
+  expect(code).toBe(1);
+});
+
+test('a trace that is none says so', () => {
+  const broken = join(directory, 'broken.trace');
+  writeFileSync(broken, Uint8Array.of(1, 2, 3));
+  const { text, code } = call(registerReplay, ['replay', broken]);
+  expect(text).toContain(`${broken}: unreadable at byte 0: not a trace of sozu-udp`);
+  expect(code).toBe(1);
+});
+
 interface Called {
   readonly text: string;
   readonly code: typeof process.exitCode;
 }
 
 function call(register: (program: Command) => void, args: readonly string[]): Called {
+  const { program, called } = prepared(register);
+  program.parse(args, { from: 'user' });
+  return called();
+}
+
+async function callAsync(
+  register: (program: Command) => void,
+  args: readonly string[],
+): Promise<Called> {
+  const { program, called } = prepared(register);
+  await program.parseAsync(args, { from: 'user' });
+  return called();
+}
+
+function prepared(register: (program: Command) => void): {
+  readonly program: Command;
+  readonly called: () => Called;
+} {
   let text = '';
   const writeOut = (part: string): void => void (text += part);
   const program = new Command().configureOutput({ writeOut, writeErr: () => undefined });
   program.exitOverride();
   register(program);
-  program.parse(args, { from: 'user' });
-  const code = process.exitCode;
-  process.exitCode = undefined;
-  return { text, code };
+  const called = (): Called => {
+    const code = process.exitCode;
+    process.exitCode = undefined;
+    return { text, code };
+  };
+  return { program, called };
 }

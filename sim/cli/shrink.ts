@@ -1,17 +1,21 @@
-/** The commands `shrink` and `replay`: from a failing seed to a small replay file, and what such files do today. */
-import { readFileSync, writeFileSync } from 'node:fs';
+/** The command `shrink`: from a failing seed to a small replay file. */
 import { basename } from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
 import { DEFAULT } from '../../scenarios/default.ts';
-import { SCENARIOS } from '../../scenarios/index.ts';
-import { decodeReplay } from '../core-harness/replay-decode.ts';
-import { encodeReplay, makeReplay, verifyReplay, type Replay } from '../core-harness/replay.ts';
+import { scenarioNamed, SCENARIOS, WORLD_SCENARIOS, worldNamed } from '../../scenarios/index.ts';
+import { encodeReplay, makeReplay } from '../core-harness/replay.ts';
 import type { Scenario } from '../core-harness/scenario.ts';
 import { shrinkSeed, type Shrunk } from '../core-harness/shrink.ts';
 import { parseSeed, printSeed, type Seed } from '../seed.ts';
+import { encodeWorldReplay, makeWorldReplay } from '../world/world-replay.ts';
+import type { WorldScenario } from '../world/world-scenario.ts';
+import { shrinkWorldSeed, type ShrunkWorld } from '../world/world-shrink.ts';
+import { isWorld } from './plan.ts';
 import { printable } from './printable.ts';
+import { writeReplay } from './replay.ts';
 import { UsageError } from './settings.ts';
 import { vitestCase } from './vitest-case.ts';
+import { describeWorldAction } from './world-narrate.ts';
 
 /** Adds `shrink` to the program. Exit code 1 if the seed holds. */
 export function registerShrink(program: Command): void {
@@ -20,111 +24,108 @@ export function registerShrink(program: Command): void {
     .description('make the run of a failing seed as small as it gets')
     .requiredOption('--seed <seed>', 'decimal or 0x hexadecimal', toSeed)
     .option('--scenario <name>', 'the one it failed in (default: default)', toScenario)
-    .option('--steps <count>', 'steps of the run', toCount, 3_000)
+    .option('--steps <count>', 'steps of the run, not of a world', toCount, 3_000)
     .option('--out <file>', 'write a replay file: replays/NAME.json')
-    .option('--test', 'print a vitest case that needs neither file nor seed')
+    .option('--test', 'print a vitest case that needs neither file nor seed; not of a world')
     .action((flags: ShrinkFlags, command: Command) => {
-      const options = { ...flags, scenario: flags.scenario ?? DEFAULT };
-      const shrunk = shrinkSeed(options.scenario, options.seed, options.steps);
-      if (shrunk === undefined) {
-        process.exitCode = 1;
-        write(command, `${seedOf(options)} holds for ${options.steps} steps\n`);
-      } else {
-        write(command, keep(shrunk, options));
-      }
-    });
-}
-
-/** Adds `replay` to the program. Exit code 1 unless each file does what it is marked with. */
-export function registerReplay(program: Command): void {
-  program
-    .command('replay <files...>')
-    .description('say of each replay file what it does today: fixed, reproduces or stale')
-    .option('--accept', 'mark each with what it does today')
-    .action((files: readonly string[], options: { accept?: boolean }, command: Command) => {
-      for (const file of files) {
-        const { told, isAsMarked } = replay(file, options.accept ?? false);
-        if (!isAsMarked) process.exitCode = 1;
-        write(command, `${file}: ${told}\n`);
-      }
+      const { scenario = DEFAULT } = flags;
+      if (isWorld(scenario)) return shrinkInWorld(scenario, flags, command);
+      return shrinkAlone(scenario, flags, command);
     });
 }
 
 interface ShrinkFlags {
   readonly seed: Seed;
-  readonly scenario?: Scenario;
+  readonly scenario?: Scenario | WorldScenario;
   readonly steps: number;
   readonly out?: string;
   readonly test?: boolean;
 }
 
-interface ShrinkOptions extends ShrinkFlags {
-  readonly scenario: Scenario;
+function shrinkAlone(scenario: Scenario, flags: ShrinkFlags, command: Command): void {
+  const { seed, steps } = flags;
+  const shrunk = shrinkSeed(scenario, seed, steps);
+  if (shrunk === undefined) {
+    process.exitCode = 1;
+    return write(command, `${seedOf(seed, scenario)} holds for ${steps} steps\n`);
+  }
+  return write(command, keep(shrunk, scenario, flags));
+}
+
+async function shrinkInWorld(
+  scenario: WorldScenario,
+  { seed, out, test = false }: ShrinkFlags,
+  command: Command,
+): Promise<void> {
+  if (test) throw new UsageError('--test: a world does not fit into a test; keep it by --out');
+  const shrunk = await shrinkWorldSeed(scenario, seed);
+  if (shrunk === undefined) {
+    process.exitCode = 1;
+    return write(command, `${seedOf(seed, scenario)} holds\n`);
+  }
+  write(command, describeWorld(shrunk));
+  if (out === undefined) return undefined;
+  const kept = makeWorldReplay(nameOf(out), `Found by ${seedOf(seed, scenario)}.`, shrunk);
+  writeReplay(out, encodeWorldReplay(kept));
+  return write(command, written(out));
 }
 
 /** Writes and prints what was asked for. */
-function keep(shrunk: Shrunk, options: ShrinkOptions): string {
-  const { scenario, out, test = false } = options;
+function keep(
+  shrunk: Shrunk,
+  scenario: Scenario,
+  { seed, out, test = false }: ShrinkFlags,
+): string {
   const told = describe(shrunk);
   if (out === undefined && !test) return told;
   if (scenario.watch !== undefined) {
     return `${told}\nThe property belongs to scenario ${scenario.name}: a replay cannot see it.\n`;
   }
-  const name = out === undefined ? `seed-${printSeed(options.seed)}` : basename(out, '.json');
-  const kept = makeReplay(name, `Found by ${seedOf(options)}.`, shrunk);
-  if (out !== undefined) writeReplay(out, kept);
-  const written = out === undefined ? '' : `\nwritten to ${out}: now say there what it shows\n`;
-  return test ? vitestCase(kept) : told + written;
+  const name = out === undefined ? `seed-${printSeed(seed)}` : nameOf(out);
+  const kept = makeReplay(name, `Found by ${seedOf(seed, scenario)}.`, shrunk);
+  if (out !== undefined) writeReplay(out, encodeReplay(kept));
+  return test ? vitestCase(kept) : told + (out === undefined ? '' : written(out));
 }
 
-function describe({ property, actions, runs, isMinimal }: Shrunk): string {
-  const size = actions.length === 1 ? 'one action' : `${actions.length} actions`;
-  const limit = isMinimal ? '' : '; a limit ended the search, so it may not be the smallest';
-  const lines = actions.map(({ kind, ...rest }) => {
+function nameOf(file: string): string {
+  return basename(file, '.json');
+}
+
+function written(file: string): string {
+  return `\nwritten to ${file}: now say there what it shows\n`;
+}
+
+function describe(shrunk: Shrunk): string {
+  const lines = shrunk.actions.map(({ kind, ...rest }) => {
     const parameters = JSON.stringify(rest);
     return parameters === '{}' ? `  ${kind}\n` : `  ${kind} ${parameters}\n`;
   });
-  return `violated: ${property}\n${size} left after ${runs} runs${limit}\n${lines.join('')}`;
+  return headline(shrunk, shrunk.actions.length) + lines.join('');
 }
 
-interface Replayed {
-  readonly told: string;
-  readonly isAsMarked: boolean;
+function describeWorld(shrunk: ShrunkWorld): string {
+  const { clients, backends, proxies } = shrunk.spec;
+  const crowd = `${counted(clients.length, 'client')}, ${counted(backends.length, 'backend')}`;
+  const lines = shrunk.script.map(({ action, at }) => `  ${describeWorldAction(action, at)}\n`);
+  const who = `${counted(proxies.length, 'proxy', 'proxies')}, ${crowd}\n`;
+  return headline(shrunk, shrunk.actions) + who + lines.join('');
 }
 
-function replay(file: string, accept: boolean): Replayed {
-  const decoding = decodeReplay(attempt('read', file, () => readFileSync(file, 'utf8')));
-  if (!decoding.ok) {
-    const problems = decoding.problems.map(({ path, problem }) => `${path} ${problem}`);
-    return { told: `stale: ${problems.join('; ')}`, isAsMarked: false };
-  }
-  const { name, shows, outcome } = decoding.replay;
-  if (accept) {
-    const accepted = makeReplay(name, shows, decoding.replay);
-    writeReplay(file, accepted);
-    return { told: `marked as ${accepted.outcome}`, isAsMarked: true };
-  }
-  const verdict = verifyReplay(decoding.replay);
-  if (verdict.kind === 'stale') return { told: `stale: ${verdict.reason}`, isAsMarked: false };
-  if (verdict.kind === outcome) return { told: outcome, isAsMarked: true };
-  return { told: `${verdict.kind}, but it is marked as ${outcome}`, isAsMarked: false };
+function headline(
+  { property, runs, isMinimal }: Pick<Shrunk, 'property' | 'runs' | 'isMinimal'>,
+  actions: number,
+): string {
+  const size = actions === 1 ? 'one action' : `${actions} actions`;
+  const limit = isMinimal ? '' : '; a limit ended the search, so it may not be the smallest';
+  return `violated: ${property}\n${size} left after ${runs} runs${limit}\n`;
 }
 
-function writeReplay(file: string, kept: Replay): void {
-  attempt('write', file, () => writeFileSync(file, encodeReplay(kept)));
+function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
 }
 
-/** A file that is not there is the caller's mistake, not a bug. */
-function attempt<T>(what: 'read' | 'write', file: string, access: () => T): T {
-  try {
-    return access();
-  } catch (error) {
-    throw new UsageError(`cannot ${what} ${file}: ${error instanceof Error ? error.message : ''}`);
-  }
-}
-
-function seedOf({ seed, scenario }: ShrinkOptions): string {
-  return `seed ${printSeed(seed)} of scenario ${scenario.name}`;
+function seedOf(seed: Seed, { name }: Pick<Scenario, 'name'>): string {
+  return `seed ${printSeed(seed)} of scenario ${name}`;
 }
 
 function toSeed(text: string): Seed {
@@ -134,10 +135,10 @@ function toSeed(text: string): Seed {
   return parsed.seed;
 }
 
-function toScenario(name: string): Scenario {
-  const found = SCENARIOS.find((scenario) => scenario.name === name);
+function toScenario(name: string): Scenario | WorldScenario {
+  const found = scenarioNamed(name) ?? worldNamed(name);
   if (found !== undefined) return found;
-  const names = SCENARIOS.map((scenario) => scenario.name).join(', ');
+  const names = [...SCENARIOS, ...WORLD_SCENARIOS].map((scenario) => scenario.name).join(', ');
   throw new InvalidArgumentError(`expected one of ${names}`);
 }
 

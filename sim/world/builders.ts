@@ -76,7 +76,13 @@ export function backendEntry(number: number, given: Partial<Backend> = {}): Back
 
 /** A cluster named `cluster`, with the defaults of a file that says nothing more. */
 export function clusterOf(given: Partial<ClusterSettings>): ClusterSettings {
-  const { frontTimeout: _front, backTimeout: _back, ...knobs } = NO_CLUSTER;
+  const {
+    frontTimeout: _front,
+    backTimeout: _back,
+    datagramsPerSecond: _rate,
+    datagramsBurst: _burst,
+    ...knobs
+  } = NO_CLUSTER;
   return {
     ...knobs,
     ...CLUSTER_DEFAULTS,
