@@ -1,14 +1,19 @@
 /** All oracles of the world. */
 import type { OracleKind } from '../oracle.ts';
 import { COVERAGE } from '../coverage.ts';
+import { BASELINE } from './baseline.ts';
 import { CONSERVATION } from './conservation.ts';
 import { DESCRIPTORS } from './descriptors.ts';
 import { HEALTH } from './health.ts';
 import { IDLE_SPIN } from './idle-spin.ts';
 import { INVARIANTS } from './invariants.ts';
 import { LIMITS_KEPT } from './limits.ts';
+import { LIVENESS } from './liveness.ts';
+import { RECONFIGURATION } from './reconfiguration.ts';
+import { TIMELINESS } from './timeliness.ts';
 
 export const ORACLES: readonly OracleKind[] = [
+  BASELINE,
   CONSERVATION,
   COVERAGE,
   DESCRIPTORS,
@@ -16,4 +21,7 @@ export const ORACLES: readonly OracleKind[] = [
   IDLE_SPIN,
   INVARIANTS,
   LIMITS_KEPT,
+  LIVENESS,
+  RECONFIGURATION,
+  TIMELINESS,
 ];

@@ -302,8 +302,9 @@ class ProcessHealth {
       case 'BackendReturned': {
         const target = this.#targetOf(event);
         if (target === undefined) return undefined;
-        const until = target.ejectedUntil ?? instant(Infinity);
-        const isOver = event.reason === 'last-available' || until <= this.#now;
+        const until = target.ejectedUntil;
+        const isOver =
+          until !== undefined && (event.reason === 'last-available' || until <= this.#now);
         this.#verdicts.check(EJECTS, isOver, () => `${nameOf(target)} returned before ${until}`);
         target.ejectedUntil = undefined;
         this.#touched.add(target);

@@ -19,6 +19,8 @@ export interface LiveFlow {
   readonly openedAt: Instant;
   /** When a datagram last went either way. */
   touchedAt: Instant;
+  /** Its socket had no room: what its client sends waits, and nobody sees it. */
+  isBlocked: boolean;
 }
 
 /** Who hears of flows, if anybody wants to. */
@@ -29,6 +31,8 @@ export interface FlowWatch {
   /** A client datagram went on in answer to its arrival. */
   readonly forwarded?: (flow: LiveFlow, now: Instant) => void;
 }
+
+const NONE = [undefined, undefined] as const;
 
 export class LiveFlows {
   readonly directed: DirectedState = new DirectedState();
@@ -45,11 +49,18 @@ export class LiveFlows {
     this.#now = now;
   }
 
+  /** The flow that was silent longest, of those whose sockets have room. */
+  get firstOpen(): readonly [SocketId, LiveFlow] | readonly [undefined, undefined] {
+    for (const entry of this.bySocket) if (!entry[1].isBlocked) return entry;
+    return NONE;
+  }
+
   /** Before the outputs that it leads to. */
   hearInput(input: PlaneInput, now: Instant): void {
     this.#begin(input, now);
     if (input.kind === 'Directed') this.directed.hear(input.message);
     else if (input.kind === 'BackendArrived') this.#touch(input.socket);
+    else if (input.kind === 'UpstreamWritable') this.#block(input.socket, false);
   }
 
   hearTimeout(now: Instant): void {
@@ -63,6 +74,8 @@ export class LiveFlows {
         return this.#open(output.socket);
       case 'CloseUpstream':
         return this.#close(output.socket);
+      case 'WatchUpstream':
+        return this.#block(output.socket, true);
       case 'SendToBackend': {
         if (this.#input?.kind !== 'ClientArrived') return undefined;
         const flow = this.#touch(output.socket);
@@ -90,6 +103,7 @@ export class LiveFlows {
         : this.#closed[0];
     const flow = before ?? this.#admitted(socket);
     if (flow === undefined) return;
+    flow.isBlocked = false;
     this.#watch.opened?.(flow, before === undefined, this.#now);
     this.bySocket.set(socket, flow);
   }
@@ -106,6 +120,7 @@ export class LiveFlows {
       settings: this.directed.clusterOf(listener),
       openedAt: this.#now,
       touchedAt: this.#now,
+      isBlocked: false,
     };
   }
 
@@ -115,6 +130,11 @@ export class LiveFlows {
     this.bySocket.delete(socket);
     this.#closed.push(flow);
     this.#watch.closed?.(flow);
+  }
+
+  #block(socket: SocketId, isBlocked: boolean): void {
+    const flow = this.#touch(socket);
+    if (flow !== undefined) flow.isBlocked = isBlocked;
   }
 
   #touch(socket: SocketId): LiveFlow | undefined {
