@@ -18,6 +18,13 @@ describe('the timer', () => {
     ]);
   });
 
+  test('however early it may be, half of the wait passes', () => {
+    const timer = { early: microseconds(1_000), late: microseconds(0), tick: microseconds(0) };
+    const asked = Array.from({ length: 200 }, () => 10);
+    const times = firingTimes({ timer }, asked).sort((one, other) => one - other);
+    expect([times[0], times.at(-1)]).toEqual([5, 10]);
+  });
+
   test('waits for the next tick, together with others', () => {
     const timer = { early: microseconds(0), late: microseconds(0), tick: milliseconds(10) };
     expect(firingTimes({ timer }, [1_000, 10_001, 30_000])).toEqual([10_000, 20_000, 30_000]);
