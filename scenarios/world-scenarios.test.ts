@@ -4,8 +4,10 @@ import {
   Observer,
   runScript,
   runWorldSeed,
+  seededStreams,
   seedFromNumber,
 } from '../sim/index.ts';
+import type { Config } from '../core/index.ts';
 import { worldNamed } from './index.ts';
 import { WORLD_SCENARIOS } from './world-scenarios.ts';
 
@@ -29,6 +31,39 @@ test('whatever a scenario names as what it reaches is declared', () => {
     ).toEqual([]);
   }
 });
+
+test('every knob of a cluster, a listener and health is turned by some scenario', () => {
+  const turned = new Map<string, Set<string>>();
+  for (const scenario of WORLD_SCENARIOS) {
+    for (let seed = 0; seed < 24; seed++) {
+      const { spec } = scenario.plan(seededStreams(seedFromNumber(seed)));
+      for (const { config } of spec.proxies) noteConfig(config, turned);
+    }
+  }
+  const alike = [...turned].filter(([, values]) => values.size < 2).map(([knob]) => knob);
+  expect(alike).toEqual([]);
+  expect(turned.size).toBeGreaterThan(50);
+});
+
+function noteConfig(
+  { listeners, clusters, grace }: Config,
+  turned: Map<string, Set<string>>,
+): void {
+  const note = (group: string, settings: object): void => {
+    for (const [knob, value] of Object.entries(settings)) {
+      const name = `${group}.${knob}`;
+      turned.set(name, (turned.get(name) ?? new Set()).add(JSON.stringify(value) ?? 'undefined'));
+    }
+  };
+  note('process', { grace });
+  for (const listener of listeners) note('listener', listener);
+  for (const { health, rates, backends, ...cluster } of clusters) {
+    note('cluster', cluster);
+    note('rates', rates);
+    if (health !== undefined) note('health', health);
+    for (const { weight, backup } of backends) note('backend', { weight, backup });
+  }
+}
 
 /** Seeds after which a scenario must have reached what it names. */
 const SEEDS_MAX = 24;

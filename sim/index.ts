@@ -63,4 +63,5 @@ export * from './world/chaos-families.ts';
 export { chaos } from './world/chaos.ts';
 export * from './world/knobs.ts';
 export { runScript, runWorldSeed } from './world/run-world.ts';
+export type { ProxySpec, WorldSpec } from './world/spec.ts';
 export type { WorldPlan, WorldScenario } from './world/world-scenario.ts';

@@ -24,7 +24,6 @@ export const DNS_BURST: WorldScenario = {
   purpose: 'bursts of questions, a flow each: nobody waits for an answer in vain',
   reaches: [
     'a flow ends with its last answer',
-    'a flow ends idle',
     'a client is answered after healing',
     'a backend is told the true client',
   ],

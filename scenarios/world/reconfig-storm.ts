@@ -4,10 +4,12 @@
  */
 import { milliseconds, type Config } from '../../core/index.ts';
 import {
+  adds,
   backendList,
   clusterOf,
   crowd,
   cycles,
+  disables,
   drawBackends,
   drawCluster,
   drawHealth,
@@ -44,7 +46,9 @@ export const RECONFIG_STORM: WorldScenario = {
     'a reload changes nothing',
     'a reload is tried dry',
     'a command names what is not there',
+    'a command names what is there already',
     'a command is out of range',
+    'the last backend is kept',
     'an operator is told why',
     'an operator ends a flow',
     'a flow ends with its listener',
@@ -88,7 +92,9 @@ const JOBS = [
   reloads(variant),
   reloads(variant),
   reloads((config) => config),
+  adds,
   edits,
+  disables,
   cycles,
   kills,
   looks,

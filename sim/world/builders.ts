@@ -146,6 +146,9 @@ export const QUIET_LINK: LinkFaults = {
   latency: { kind: 'uniform', low: milliseconds(0.2), high: milliseconds(1) },
 };
 
+/** A backend that answers what it hears, within a moment. */
+export const ECHO_SOON: BackendManner = { ...ECHO, delay: milliseconds(0.3) };
+
 export interface Population {
   readonly clients: number;
   /** Clients on one host. */
@@ -174,7 +177,7 @@ export function populationOf({
     }),
     backends: Array.from({ length: backends }, (_, number): BackendSpec => ({
       address: backendAddress(number),
-      manner: { ...ECHO, delay: milliseconds(0.3), ...manner },
+      manner: { ...ECHO_SOON, ...manner },
     })),
   };
 }

@@ -2,7 +2,7 @@
  * A simulated world: hosts on a network, proxies with their processes, clients and backends, and virtual time. Actions come
  * from outside; whatever follows from them happens by itself, event by event.
  */
-import { sameIp, type Address } from '../../core/address.ts';
+import { isUnspecified, sameIp, type Address } from '../../core/address.ts';
 import { assert, assertNever, present } from '../../core/assert.ts';
 import { after, milliseconds, type Duration, type Instant } from '../../core/time.ts';
 import { VirtualClock } from '../clock.ts';
@@ -115,32 +115,31 @@ export class World implements Surroundings {
     for (const { process } of this.proxies) process.count();
   }
 
-  /** The address of a listener of the proxy's first configuration, where it may be asked. */
-  frontOf(proxy: number, listener: number): Address {
+  /**
+   * Where `asker` may ask a listener of the proxy's first configuration. A wildcard is asked at an address of its host, in
+   * the asker's family where it serves that; which of several it is follows from the asker's port.
+   */
+  frontOf(proxy: number, listener: number, asker: Address): Address {
     const { config, shape } = pick(this.spec.proxies, proxy);
-    const { address } = pick(config.listeners, listener);
-    const isAny = address.a === 0 && address.b === 0 && address.c === 0 && address.d === 0;
-    if (!isAny) return address;
-    const host = shape.addresses.find(({ family }) => family === address.family);
-    return {
-      ...present(host, 'a proxy has an address of its listener’s family'),
-      port: address.port,
-    };
+    const { address, ipv6Only } = pick(config.listeners, listener);
+    if (!isUnspecified(address)) return address;
+    const { family, port } = address;
+    const isServed = asker.family === family || (family === 6 && !ipv6Only);
+    const wanted = isServed ? asker.family : family;
+    const hosts = shape.addresses.filter((one) => one.family === wanted);
+    return { ...pick(hosts, asker.port), port };
   }
 
   #act(action: WorldAction): void {
     switch (action.kind) {
       case 'Send':
-        return pick(this.clients, action.client).send(
-          this.frontOf(action.proxy, action.listener),
-          action.bytes,
-        );
+        return this.#send(pick(this.clients, action.client), action);
       case 'Reopen':
         return pick(this.clients, action.client).reopen();
       case 'Spoof':
         return this.network.sendRaw(this.#nameOf({ role: 'client', number: action.host }), {
           src: action.src,
-          dst: this.frontOf(action.proxy, action.listener),
+          dst: this.frontOf(action.proxy, action.listener, action.src),
           payload: new Uint8Array(action.bytes),
         });
       case 'Remap':
@@ -173,6 +172,10 @@ export class World implements Surroundings {
       default:
         return assertNever(action);
     }
+  }
+
+  #send(client: Client, { proxy, listener, bytes }: Extract<WorldAction, { kind: 'Send' }>): void {
+    client.send(this.frontOf(proxy, listener, client.local), bytes);
   }
 
   #begin(phase: Extract<WorldAction, { kind: 'Begin' }>['phase']): void {

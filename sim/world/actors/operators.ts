@@ -90,6 +90,12 @@ export function patches(draws: (actor: Actor) => Partial<Omit<ListenerConfig, 'a
   });
 }
 
+/** Adds a listener that was there from the beginning: where it still is, that is refused. */
+export const adds: Job = order((actor, proxy) => ({
+  kind: 'AddListener',
+  config: actor.random.pick('listener', configOf(actor, proxy).listeners),
+}));
+
 /** Closes a listener, and opens it again a moment later. */
 export const cycles: Job = async (actor, proxy) => {
   const { address } = actor.random.pick('listener', configOf(actor, proxy).listeners);
