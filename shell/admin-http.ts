@@ -5,10 +5,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { formatAddress, type Address, type Command, type Reply } from '../core/index.ts';
 import { EventStream } from './admin/event-stream.ts';
-import { cursorText, listFlows } from './admin/flows-page.ts';
+import { flowsPage } from './admin/flows-page.ts';
 import { Guard, REFUSALS, type GuardOptions, type Refusal } from './admin/guard.ts';
 import { PROTOCOL_VERSION } from './control/requests.ts';
-import { flowView, type View } from './control/views.ts';
+import type { View } from './control/views.ts';
 import { ipText } from './drivers/address-text.ts';
 import { errnoOf } from './drivers/dgram.ts';
 import type { Exposition } from './exposition.ts';
@@ -173,15 +173,9 @@ export class AdminServer {
   }
 
   private async flows(response: ServerResponse, query: URLSearchParams): Promise<void> {
-    const command = listFlows(query);
-    if (typeof command === 'string') return this.refuse(response, 'query', command);
-    const reply = await this.ask(command);
-    if (!reply.ok) return this.refuse(response, 'query', reply.error.message);
-    if (reply.answer?.kind !== 'Flows') return undefined;
-    const { flows, next } = reply.answer;
-    const page = { flows: flows.map(flowView), next: next && cursorText(next) };
-    send(response, 200, { v: PROTOCOL_VERSION, ...page });
-    return undefined;
+    const page = await flowsPage(query, (command) => this.ask(command));
+    if ('problem' in page) this.refuse(response, 'query', page.problem);
+    else sendJson(response, 200, page.json);
   }
 
   private follow(response: ServerResponse): void {
@@ -216,6 +210,10 @@ function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 function send(response: ServerResponse, code: number, data: unknown): void {
+  sendJson(response, code, JSON.stringify(data));
+}
+
+function sendJson(response: ServerResponse, code: number, json: string): void {
   response.writeHead(code, { 'content-type': 'application/json; charset=utf-8' });
-  response.end(`${JSON.stringify(data)}\n`);
+  response.end(`${json}\n`);
 }

@@ -7,7 +7,7 @@ import { readToken } from './admin/token.ts';
 import { advice } from './advice.ts';
 import { Exposition } from './exposition.ts';
 import type { Log } from './log.ts';
-import { KernelDrops } from './metrics/kernel-drops.ts';
+import { KernelWatch } from './metrics/kernel-drops.ts';
 import { ProcessFigures } from './metrics/process-figures.ts';
 import { ReloadFigures } from './metrics/reload-figures.ts';
 import { add, readKernel, readPlanes, type Readings } from './metrics/readings.ts';
@@ -62,10 +62,10 @@ async function startAdmin(
   }
   const figures = new ProcessFigures();
   const reloads = new ReloadFigures(proxy.events);
-  const kernel = new KernelDrops();
+  const kernel = new KernelWatch(() => proxy.listenerSockets);
   const version = packageVersion();
   const exposition = new Exposition(async () => {
-    const [drops, own] = [await kernel.read(proxy.listenerSockets), await figures.read()];
+    const [drops, own] = [await kernel.figures(), await figures.read()];
     const readings = readPlanes(proxy.measured);
     readKernel(readings, drops);
     for (const [name, value] of own) add(readings, name, value);
@@ -88,6 +88,7 @@ async function startAdmin(
   const close = (): void => {
     server.close();
     figures.close();
+    kernel.close();
     reloads.close();
   };
   const port = await server.listen({ address });

@@ -4,10 +4,11 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { parseAddress, present, type Address } from '../../core/index.ts';
 import { inodeOf } from '../drivers/inode.ts';
-import { KernelDrops } from './kernel-drops.ts';
+import { KernelDrops, KernelWatch } from './kernel-drops.ts';
 
 const HEAD =
   '   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops             ';
@@ -99,6 +100,51 @@ test('a socket that is opened anew begins at zero, and the sum goes on', async (
   // Where the kernel does not tell, what is known stays.
   rewrite();
   expect((await drops.read(socket(9))).get('127.0.0.1:5353')?.drops).toBe(6);
+});
+
+test('who asks gets a fresh read where it is quick, and what is known where it is not', async () => {
+  let clock = 0;
+  const reads: ((drops: number) => void)[] = [];
+  const watch = new KernelWatch(
+    () => [],
+    {
+      read: () =>
+        new Promise((resolve) => {
+          reads.push((drops) => resolve(new Map([['a', { drops, queuedBytes: 0 }]])));
+        }),
+      close: () => undefined,
+    },
+    () => clock,
+  );
+  const finish = async (drops: number, took: number): Promise<void> => {
+    clock += took;
+    reads.shift()?.(drops);
+    await nextTurn();
+  };
+  const ask = async (): Promise<number | undefined> => (await watch.figures()).get('a')?.drops;
+  // The first read has not ended: nobody waits for ever.
+  expect(await ask()).toBeUndefined();
+  await finish(1, 100);
+  // It took 100 ms, so for 900 ms it is not read again.
+  clock += 899;
+  expect([await ask(), reads.length]).toEqual([1, 0]);
+  clock += 1;
+  const asking = Promise.all([ask(), ask()]);
+  expect(reads).toHaveLength(1);
+  await finish(2, 0);
+  expect(await asking).toEqual([2, 2]);
+  const again = ask();
+  await finish(3, 0);
+  expect(await again).toBe(3);
+});
+
+test('a read that is under way ends when nobody needs it any more', async () => {
+  const wanted = line({ local: '0100007F:14E9', inode: 7, drops: 3 });
+  const others = Array.from({ length: 5_000 }, () => line({ local: '0100007F:14EA', inode: 8 }));
+  const drops = new KernelDrops([fileWith([...others, wanted])]);
+  const reading = drops.read([{ address: addressOf('127.0.0.1:5353'), port: 5_353, inode: 7 }]);
+  drops.close();
+  expect((await reading).get('127.0.0.1:5353')?.drops).toBe(0);
 });
 
 interface Line {

@@ -191,6 +191,17 @@ test('a reload that was refused is told by a metric and by an event', async () =
   expect(sumOf(series, 'sozu_udp_config_generation')).toBe(1);
 });
 
+test('a table that a reload changes applies from the next start, and that is said', async () => {
+  const { url, proxy, port, backend } = await start();
+  const told = 'changed in the file: it applies from the next start';
+  await rewriteConfig(proxy, configOf(port, [backend, await startBackend('beta')]));
+  expect(proxy.logs.all.filter(({ msg }) => msg === told)).toEqual([]);
+  await rewriteConfig(proxy, configOf(port, [backend], 'allowed_hosts = ["lb.example.com"]\n'));
+  expect(await proxy.logged(told)).toMatchObject({ setting: 'admin' });
+  expect((await get(`${url}/live`, { host: 'lb.example.com' })).status).toBe(421);
+  expect((await get(`${url}/live`)).status).toBe(200);
+});
+
 test('with a token, only who knows it is answered, and orchestrators need none', async () => {
   const file = tokenFile();
   const { url } = await start(`token_file = "${file}"\n`);
