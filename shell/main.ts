@@ -3,14 +3,12 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { AssertionError } from '../core/index.ts';
 import { runCheck } from './commands/check.ts';
+import { addControlCommands } from './commands/control.ts';
 import { runDemo } from './commands/demo.ts';
 import { runReplay, type ReplayFlags } from './commands/replay.ts';
 import { runFile } from './commands/run.ts';
+import { EXIT_BUG, EXIT_USAGE } from './exit-codes.ts';
 import { packageVersion } from './version.ts';
-
-/** A bug in this program: supervisors may tell it from a refusal to start. */
-const EXIT_BUG = 70;
-const EXIT_USAGE = 2;
 
 process.on('uncaughtException', (error) => {
   process.stderr.write(`${error.stack ?? String(error)}\n`);
@@ -36,7 +34,8 @@ function program(): Command {
 Examples:
   sozu-udp start                            a demo on 127.0.0.1:5300, with two echo backends
   sozu-udp check dns.toml                   what is wrong with a configuration
-  sozu-udp run --config dns.toml            run it; SIGTERM drains, a second one closes at once`,
+  sozu-udp run --config dns.toml            run it; SIGTERM drains, a second one closes at once
+  sozu-udp status                           what a running proxy does; see doc/CONTROL.md`,
     );
   command
     .command('run')
@@ -79,6 +78,7 @@ Examples:
   sozu-udp replay incident.trace --from 1200 --count 50`,
     )
     .action((file: string, options: ReplayFlags) => exitWith(runReplay(file, options)));
+  addControlCommands(command);
   return command;
 }
 

@@ -19,7 +19,7 @@ export function toWire(reply: Reply): WireReply {
   return { ok: true, changed, generation, answer: answer && answerView(answer) };
 }
 
-/** `kind` is one of the core's, or `BadRequest`, `CannotListen` or `Busy`. */
+/** `kind` is one of the core's, or `BadRequest`, `CannotListen`, `Busy` or `Failed`. */
 export function refusal(
   { kind, message }: Pick<CommandError, 'message'> & { readonly kind: string },
   problems?: readonly Problem[],

@@ -75,6 +75,7 @@ export type ControlRequest =
   | AboutFlows
   | Configuring
   | Of<'listener udp activate', { readonly address: Address }>
+  | Of<'trace dump'>
   | Of<'reload', { readonly file?: string | undefined; readonly dry_run: boolean }>
   | Of<'shutdown', { readonly hard: boolean }>;
 
@@ -122,6 +123,7 @@ export const REQUESTS: ReadonlyMap<string, z.ZodType<ControlRequest>> = new Map(
       file: absolutePath().optional(),
       dry_run: z.boolean().default(false),
     }),
+    schemaOf('trace dump', {}),
     schemaOf('shutdown', { hard: z.boolean().default(false) }),
     schemaOf('flows list', {
       listener: ipPort().optional(),

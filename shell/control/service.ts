@@ -102,6 +102,8 @@ export class ControlService {
         return request.dry_run ? this.dryRun(request.file) : this.reload(request.file);
       case 'listener udp activate':
         return this.activate(request.address);
+      case 'trace dump':
+        return this.dumpTrace();
       case 'shutdown':
         return this.ask({ kind: request.hard ? 'HardStop' : 'SoftStop' });
       default:
@@ -191,6 +193,17 @@ export class ControlService {
         return resolve({ ok: true, changed: false, generation, answer });
       }, file);
     });
+  }
+
+  private async dumpTrace(): Promise<WireReply> {
+    const { generation } = this.status;
+    try {
+      const file = await this.proxy.dumpTrace();
+      return { ok: true, changed: false, generation, answer: { file } };
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      return refusal({ kind: 'Failed', message });
+    }
   }
 
   /** One that cannot be bound is refused, and stays inactive. */

@@ -2,6 +2,7 @@
 import { configureDocument } from '../../shell/config/configure-doc.ts';
 import { alertsDocument } from './alerts.ts';
 import { dashboardDocument } from './dashboard.ts';
+import { controlDocument } from './control.ts';
 import { lifecycleDocument } from './lifecycle.ts';
 import { metricsDocument } from './metrics.ts';
 
@@ -14,6 +15,7 @@ export interface GeneratedDocument {
 
 export const DOCUMENTS: readonly GeneratedDocument[] = [
   { path: 'doc/CONFIGURE.md', generate: configureDocument },
+  { path: 'doc/CONTROL.md', generate: controlDocument },
   { path: 'doc/LIFECYCLE.md', generate: lifecycleDocument },
   { path: 'doc/METRICS.md', generate: metricsDocument },
   { path: 'examples/alerts.yml', generate: alertsDocument },
