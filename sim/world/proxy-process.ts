@@ -13,6 +13,7 @@ import { Pump } from '../../core/pump.ts';
 import { Verifier } from '../../core/verify.ts';
 import type { VirtualClock } from '../clock.ts';
 import type { FactHub, FactKind, Facts, ProcessNumber } from './facts.ts';
+import type { Taps } from './own-trace.ts';
 import { SimulatedControl, type TcpNetwork } from './os-control.ts';
 import type { Kernel, ReceiveCounters } from './os-kernel.ts';
 import { SimulatedOs } from './os.ts';
@@ -29,6 +30,7 @@ export interface ProcessOptions {
   readonly tcp: TcpNetwork;
   readonly hub: FactHub;
   readonly clock: VirtualClock;
+  readonly taps: Taps | undefined;
 }
 
 /** Turns from one recount of everything to the next: a recount costs as much as some turns. */
@@ -79,7 +81,8 @@ export class ProxyProcess {
       output: (output) => this.#tell('ControlOutput', { process, output }),
     });
     this.#os = new SimulatedOs(kernel);
-    this.#pump = new Pump(this.data, this.#os, (report) => this.#onReport(report));
+    const { data, control } = options.taps?.tap(this) ?? this;
+    this.#pump = new Pump(data, this.#os, (report) => this.#onReport(report));
     const endTurn = this.#pump.endTurn.bind(this.#pump);
     this.#pump.endTurn = () => {
       endTurn();
@@ -89,7 +92,7 @@ export class ProxyProcess {
     this.#probes = new SimulatedControl(kernel, tcp, () => undefined);
     const { planeDelay } = spec;
     this.#directives = planeDelay && new DistantPlane(host, planeDelay, this.#pump);
-    this.#controlPump = new ControlPump(this.control, this.#probes, this.#directives ?? this.#pump);
+    this.#controlPump = new ControlPump(control, this.#probes, this.#directives ?? this.#pump);
     this.#reports =
       planeDelay &&
       new PlaneMail(host, planeDelay, 'reports', (report) => this.#controlPump.report(report));

@@ -15,6 +15,7 @@ import { digestFacts } from './digest-facts.ts';
 import { FactHub } from './facts.ts';
 import type { Message } from './message.ts';
 import type { Oracle, OracleKind } from './oracle.ts';
+import type { Taps } from './own-trace.ts';
 import { ORACLES } from './oracles/all-oracles.ts';
 import { PHASES, type Phase, type WorldSpec } from './spec.ts';
 import { Verdicts, ViolationFound } from './verdicts.ts';
@@ -35,6 +36,8 @@ export interface WorldRunOptions {
   readonly prepare?: (world: World) => void;
   /** Called with the hub before the world is made: for whoever wants every fact. */
   readonly listen?: (hub: FactHub) => void;
+  /** Stand between the machines of every process and their pumps. */
+  readonly taps?: Taps;
 }
 
 export interface WorldRunResult {
@@ -116,7 +119,7 @@ class WorldRun implements Stage {
 
   /** Oracles first: they hear of the world from its beginning. */
   open(): World {
-    const { oracles = ORACLES, listen, prepare } = this.#options;
+    const { oracles = ORACLES, listen, prepare, taps } = this.#options;
     const hub = new FactHub();
     hub.join(digestFacts(this.#digest));
     for (const kind of oracles) {
@@ -125,7 +128,7 @@ class WorldRun implements Stage {
       hub.join(oracle.hearings);
     }
     listen?.(hub);
-    const world = new World(this.spec, this.#seed, hub);
+    const world = new World(this.spec, this.#seed, hub, taps);
     this.#world = world;
     prepare?.(world);
     return world;

@@ -17,6 +17,7 @@ import type { TcpManner, TcpNetwork } from './os-control.ts';
 import { FAULTLESS_OS, HOST_DEFAULTS, type OsFaults } from './os-faults.ts';
 import { Host, type WorldTime } from './os-host.ts';
 import { Kernel } from './os-kernel.ts';
+import type { Taps } from './own-trace.ts';
 import { BackendServer, Client } from './parties.ts';
 import { ProxyProcess } from './proxy-process.ts';
 import type { ProxySpec, WorldSpec } from './spec.ts';
@@ -51,9 +52,14 @@ export class World implements Surroundings {
   readonly #running = new Set<Running>();
   #processes = 0;
   #lastStep: Instant | undefined;
+  readonly #taps: Taps | undefined;
 
-  /** Oracles join `hub` first: the proxies start at once. Chance comes from the streams of `seed` that no actor draws from. */
-  constructor(spec: WorldSpec, seed: Seed, hub: FactHub) {
+  /**
+   * Oracles join `hub` first: the proxies start at once. Chance comes from the streams of `seed` that no actor draws from.
+   * `taps`: what stands between the machines of its processes and their pumps.
+   */
+  constructor(spec: WorldSpec, seed: Seed, hub: FactHub, taps?: Taps) {
+    this.#taps = taps;
     const streams = worldStreams(seed);
     this.spec = spec;
     this.hub = hub;
@@ -290,7 +296,17 @@ export class World implements Surroundings {
     const { hub, clock } = this;
     this.#processes += 1;
     const tcp: TcpNetwork = { connect: (target) => this.#connect(proxy, target) };
-    return new ProxyProcess({ number: this.#processes, proxy, spec, kernel, tcp, hub, clock });
+    const taps = this.#taps;
+    return new ProxyProcess({
+      number: this.#processes,
+      proxy,
+      spec,
+      kernel,
+      tcp,
+      hub,
+      clock,
+      taps,
+    });
   }
 
   /** A handshake takes a moment, and nothing of it is lost: TCP asks again. */
