@@ -2,11 +2,13 @@
  * Runs a trace through the machines again and compares, after each input, what they put out with what was put out then, so
  * that the first input that they take otherwise is named.
  */
+import { assert } from './assert.ts';
 import type { ControlMachine, ControlOutput } from './control-contract.ts';
 import { ControlPlane, type ControlOptions } from './control-plane.ts';
 import { DataPlane } from './data-plane.ts';
 import type { GeneratedDirective, Report } from './directives.ts';
 import type { DataMachine, PlaneOptions, PlaneOutput } from './plane-contract.ts';
+import { restoreProxy } from './proxy-snapshot.ts';
 import { entriesOf, type Trace, type TraceEntry, type TraceSegment } from './trace.ts';
 import { DIGEST_START, mixControlOutput, mixPlaneOutput, mixWake } from './trace-digest.ts';
 import type { ControlStep, DataStep } from './trace-record.ts';
@@ -21,7 +23,7 @@ export interface Machines {
 export interface ReplayOptions {
   readonly data?: (options: PlaneOptions) => DataMachine;
   readonly control?: (options: ControlOptions) => ControlMachine;
-  /** Brings new machines to where a snapshot was taken. Throws where it cannot. */
+  /** Brings new machines to where a snapshot was taken, unless both are ours. Throws where it cannot. */
   readonly restore?: (machines: Machines, snapshot: Uint8Array) => void;
   /** Hears each input once it was compared. */
   readonly onEntry?: (entry: TraceEntry, outcome: Outcome) => void;
@@ -84,9 +86,15 @@ function machinesOf(
     control: control?.(header.control) ?? new ControlPlane(header.control),
   };
   if (start.snapshot === undefined) return machines;
-  if (restore === undefined) throw new Error('nobody can restore a snapshot here');
-  restore(machines, start.snapshot);
+  if (restore === undefined) restoreOurs(machines, start.snapshot);
+  else restore(machines, start.snapshot);
   return machines;
+}
+
+function restoreOurs({ data, control }: Machines, snapshot: Uint8Array): void {
+  const isOurs = data instanceof DataPlane && control instanceof ControlPlane;
+  assert(isOurs, 'who brings machines of another build restores them too');
+  restoreProxy({ data, control }, snapshot);
 }
 
 class SegmentReplay {

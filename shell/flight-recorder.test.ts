@@ -21,9 +21,14 @@ const PLANE = {
 const CONTROL = { randomSeed: { high: 7, low: 8 } };
 
 let folder: string;
+let room: number;
+/** How many flows there was room for, each time that recording stopped. */
+let stops: number[];
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'sozu-udp-recorder-'));
+  room = 100;
+  stops = [];
 });
 
 afterEach(() => {
@@ -91,10 +96,39 @@ describe('a trace on request', () => {
   });
 });
 
+describe('a recorder', () => {
+  test('begins a segment with a snapshot when one is full', async () => {
+    const { flight, plane } = recording();
+    turns(plane, 1, 60_000);
+    const result = decodeTrace(readFileSync(await flight.dump('request')));
+    const starts = result.ok && result.trace.segments.map(({ start }) => start.snapshot);
+    expect(starts).toEqual([Uint8Array.of(1), Uint8Array.of(1)]);
+    expect([stops, flight.recorder.missed]).toEqual([[], 0]);
+  });
+
+  test('stops, and says so once, where a snapshot would take long', () => {
+    const { flight, plane } = recording();
+    room = 1_001;
+    turns(plane, 1, 20_000);
+    expect(stops).toEqual([1_001]);
+    expect(flight.recorder.missed).toBeGreaterThan(0);
+    room = 1_000;
+    const { missed } = flight.recorder;
+    turns(plane, 20_001, 25_000);
+    expect(flight.recorder.missed).toBeLessThan(missed + 5_000);
+  });
+});
+
 function recording(where = folder): { flight: FlightRecorder; plane: DataMachine } {
   const flight = new FlightRecorder(
     { segmentBytes: 200_000, folder: where },
-    { plane: PLANE, control: CONTROL, snapshot: () => undefined },
+    {
+      plane: PLANE,
+      control: CONTROL,
+      snapshot: () => Uint8Array.of(1),
+      room: () => room,
+      stopped: (flows) => stops.push(flows),
+    },
   );
   return { flight, plane: flight.recorder.tapData(new DataPlane(PLANE)) };
 }

@@ -38,10 +38,20 @@ const TRACES_MAX = 16;
 
 const TRACE_NAME = /^sozu-udp-.*\.trace$/;
 
+/** A snapshot takes no more than this for each flow that there is room for, bytes; measured 171 to 406. */
+const SNAPSHOT_BYTES_PER_FLOW = 400;
+
+/** A snapshot may be so many times as long as a segment. It takes a millisecond for each MiB, in which nobody is served. */
+const SNAPSHOT_SEGMENTS_MAX = 2;
+
 export interface FlightOptions {
   readonly plane: PlaneOptions;
   readonly control: ControlOptions;
-  readonly snapshot: () => Uint8Array | undefined;
+  readonly snapshot: () => Uint8Array;
+  /** Flows that all listeners have room for. */
+  readonly room: () => number;
+  /** Called once, when recording stops because snapshots would take too long. */
+  readonly stopped: (room: number) => void;
 }
 
 export class FlightRecorder {
@@ -53,12 +63,13 @@ export class FlightRecorder {
   private readonly build = buildName();
   /** One at a time; who asks meanwhile gets the one that is being written. */
   private dumping: Promise<string> | undefined;
+  private hasStopped = false;
 
   constructor(settings: RecorderSettings, options: FlightOptions) {
     this.settings = settings;
     this.options = options;
     const { segmentBytes } = settings;
-    this.recorder = new Recorder({ segmentBytes, snapshot: options.snapshot });
+    this.recorder = new Recorder({ segmentBytes, snapshot: () => this.snapshot() });
   }
 
   /**
@@ -91,6 +102,15 @@ export class FlightRecorder {
       closeSync(file);
     }
     return path;
+  }
+
+  private snapshot(): Uint8Array | undefined {
+    const room = this.options.room();
+    const limit = SNAPSHOT_SEGMENTS_MAX * this.settings.segmentBytes;
+    if (SNAPSHOT_BYTES_PER_FLOW * room <= limit) return this.options.snapshot();
+    if (!this.hasStopped) this.options.stopped(room);
+    this.hasStopped = true;
+    return undefined;
   }
 
   private async write(reason: DumpReason): Promise<string> {

@@ -12,6 +12,7 @@ import {
   parseIp,
   PLACEMENT_SEED,
   Pump,
+  snapshotProxy,
   type Address,
   type ClusterCounters,
   type Command,
@@ -83,8 +84,17 @@ export class Proxy {
     };
     this.plane = new DataPlane(options.plane);
     this.control = new ControlPlane(options.control);
-    const snapshot = (): undefined => undefined;
-    this.recorder = recorder && new FlightRecorder(recorder, { ...options, snapshot });
+    const machines = { data: this.plane, control: this.control };
+    this.recorder =
+      recorder &&
+      new FlightRecorder(recorder, {
+        ...options,
+        snapshot: () => snapshotProxy(machines, { payloads: 'lengths' }),
+        room: () => this.plane.listeners.all.reduce((sum, one) => sum + one.manager.maxFlows, 0),
+        stopped: (room) => {
+          log.warn({ room }, 'too many flows to record: a larger recorder_segment_size allows it');
+        },
+      });
     const taps = this.recorder?.recorder;
     const plane = taps?.tapData(this.plane) ?? this.plane;
     const control = taps?.tapControl(this.control) ?? this.control;

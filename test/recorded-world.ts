@@ -12,7 +12,7 @@ import { DataPlane } from '../core/data-plane.ts';
 import { healthSettings } from '../core/health/settings.ts';
 import type { PlaneOptions } from '../core/plane-contract.ts';
 import { Pump } from '../core/pump.ts';
-import { microseconds, milliseconds, seconds } from '../core/time.ts';
+import { microseconds, milliseconds } from '../core/time.ts';
 import { encodeTrace, type SegmentSource } from '../core/trace.ts';
 import type { TraceHeader } from '../core/trace-header.ts';
 import { Recorder, type RecorderOptions } from '../core/trace-recorder.ts';
@@ -71,6 +71,7 @@ export class RecordedWorld {
   private readonly tcp = new TcpTargets(milliseconds(2));
   private readonly backends: readonly Program[];
   private readonly front: Address;
+  private hasBegun = false;
 
   constructor(options: RecordedOptions = {}) {
     const { seed = 1, Plane = DataPlane, Control = ControlPlane } = options;
@@ -101,8 +102,16 @@ export class RecordedWorld {
     this.front = { ...LOCAL, port };
   }
 
-  /** The whole story. */
-  live(): this {
+  /** The story until then, in milliseconds; all of it unless given. */
+  live(until = 3_000): this {
+    if (!this.hasBegun) this.begin();
+    this.hasBegun = true;
+    const { clock } = this.world.time;
+    this.world.run(microseconds(milliseconds(until) - clock.now()));
+    return this;
+  }
+
+  private begin(): void {
     const { host, time } = this.world;
     this.world.fault({ ...TROUBLE, descriptors: 16 });
     const [, backend] = this.backends;
@@ -126,8 +135,6 @@ export class RecordedWorld {
         at(workload.between('at', 0, 1_200), () => client.send(this.front, payload));
       }
     }
-    this.world.run(seconds(3));
-    return this;
   }
 
   /** What was recorded so far, as a file. */

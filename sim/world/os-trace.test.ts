@@ -3,8 +3,10 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { present } from '../../core/assert.ts';
+import type { ControlPlane } from '../../core/control-plane.ts';
 import type { DataPlane } from '../../core/data-plane.ts';
-import { decodeTrace, entriesOf, type Trace } from '../../core/trace.ts';
+import { snapshotProxy } from '../../core/proxy-snapshot.ts';
+import { decodeTrace, entriesOf, type Trace, type TraceSegment } from '../../core/trace.ts';
 import { replayTrace, type ReplayOptions } from '../../core/trace-replay.ts';
 import { plant, PLANTED_BUGS } from '../../test/planted-bugs.ts';
 import { RecordedWorld } from '../../test/recorded-world.ts';
@@ -68,6 +70,21 @@ describe('a trace of a proxy on a troubled host', () => {
     expect(bytes / count).toBeLessThan(32);
   });
 
+  for (let seed = 0; seed < 8; seed += 1) {
+    test(`goes on from snapshots, which know of payloads only the length: seed ${seed}`, () => {
+      const snapshotOf = (data: DataPlane, control: ControlPlane): Uint8Array =>
+        snapshotProxy({ data, control }, { payloads: 'lengths' });
+      const world = new RecordedWorld({ seed, segmentBytes: 25_000, snapshotOf });
+      for (const until of [300, 450, 700, 1_000, 1_150, 3_000]) {
+        world.live(until);
+        const trace = decoded(world.trace());
+        expect(replayTrace(trace)).toMatchObject({ difference: undefined, failure: undefined });
+        if (until > 500) expect(trace.segments.map(isNew)).toEqual([false, false]);
+      }
+      expect(world.recorder.missed).toBe(0);
+    });
+  }
+
   test('names the very input that a build with a bug takes otherwise', async () => {
     plant(OFF_BY_ONE, directory);
     const buggy: { DataPlane: typeof DataPlane } = await import(
@@ -86,6 +103,10 @@ describe('a trace of a proxy on a troubled host', () => {
     expect(right[first]).toContain('CloseUpstream');
   });
 });
+
+function isNew({ start }: TraceSegment): boolean {
+  return start.snapshot === undefined;
+}
 
 /** What each input brought, as text, as far as the replay went. */
 function outputsOf(trace: Trace, options: ReplayOptions): string[] {

@@ -24,6 +24,8 @@ export const BARS: readonly Bar[] = [
   { figure: 'cost, 1000 x 1, sozu-udp over earlier', atMost: 1.05, unit: '' },
   { figure: 'cost, 16 x 16, with limits over earlier', atMost: 1.1, unit: '' },
   { figure: 'cost, 1000 x 1, with limits over earlier', atMost: 1.1, unit: '' },
+  { figure: 'recorder, 16 x 16, recorder on over recorder off', atMost: 1.05, unit: '' },
+  { figure: 'recorder, 1000 x 1, recorder on over recorder off', atMost: 1.05, unit: '' },
   { figure: 'core, 100,000 flows above 100', atMost: 400, unit: 'ns' },
   { figure: 'core, 100 of 100,000 flows above 100', atMost: 30, unit: 'ns' },
   { figure: 'core, flow table', atMost: 256, unit: 'bytes a flow' },

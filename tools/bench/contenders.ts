@@ -36,16 +36,21 @@ export const PRODUCT: Contender = productOf('sozu-udp', ROOT);
 /** With every limit on, none of which is ever reached. */
 export const LIMITED: Contender = productOf('with limits', ROOT, LIMITS_TABLES);
 
+/** What a datagram costs while the recorder is off, and while it is on. */
+export const UNRECORDED: Contender = productOf('recorder off', ROOT, '', 'recorder = false\n');
+export const RECORDED: Contender = productOf('recorder on', ROOT);
+export const UNRECORDED_AGAIN: Contender = productOf('control', ROOT, '', 'recorder = false\n');
+
 /**
  * The same program as built in another checkout, under any name. Its folder must have been built; throws when it was not.
  */
-export function productOf(name: string, root: string, limits = ''): Contender {
+export function productOf(name: string, root: string, limits = '', globals = ''): Contender {
   return {
     name,
     command: (place) => {
       const file = join(ROOT, `.cache/bench/${name.replaceAll(' ', '-')}.toml`);
       mkdirSync(dirname(file), { recursive: true });
-      writeFileSync(file, productConfig(place, limits));
+      writeFileSync(file, globals + productConfig(place, limits));
       return [process.execPath, built('shell/main.js', root), 'run', '--config', file];
     },
   };

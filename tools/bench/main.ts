@@ -16,7 +16,17 @@ import {
   type Figure,
   type Verdict,
 } from './bars.ts';
-import { CONTROL, LIMITED, PRODUCT, productOf, YARDSTICK, type Contender } from './contenders.ts';
+import {
+  CONTROL,
+  LIMITED,
+  PRODUCT,
+  productOf,
+  RECORDED,
+  UNRECORDED,
+  UNRECORDED_AGAIN,
+  YARDSTICK,
+  type Contender,
+} from './contenders.ts';
 import { measureInCore, type InCoreResult } from './in-core.ts';
 import { measurePaired, type PairedResult } from './paired.ts';
 import { preparePeers, type Load } from './peers.ts';
@@ -44,6 +54,8 @@ const LOADS: readonly Load[] = [
   { flows: 1_000, window: 1, bytes: 64 },
 ];
 const DGRAM_CONTENDERS: readonly Contender[] = [YARDSTICK, PRODUCT, CONTROL];
+/** The recorder off, on, and off once more: how far from 1 the last one lies is how far to trust the other. */
+const RECORDER_CONTENDERS: readonly Contender[] = [UNRECORDED, RECORDED, UNRECORDED_AGAIN];
 const SLICE_MS = 500;
 const WARM_UP_MS = 2_000;
 
@@ -60,7 +72,7 @@ await new Command('npm run bench --')
   )
   .addArgument(
     new Argument('[part]', 'what to measure')
-      .choices(['dgram', 'cost', 'core', 'balancing', 'sim', 'snapshot', 'all'])
+      .choices(['dgram', 'cost', 'recorder', 'core', 'balancing', 'sim', 'snapshot', 'all'])
       .default('all'),
   )
   .option('--slices <n>', 'slices of half a second that each program gets', parseSlices, 24)
@@ -86,26 +98,33 @@ Examples:
   npm run bench -- balancing                     only how long tables and selections take, some seconds
   npm run bench -- snapshot                      only what snapshots cost
   npm run bench -- cost --against ../earlier     what was built since costs a datagram, limits off and on
+  npm run bench -- recorder --slices 60          what the flight recorder costs a datagram
   npm run bench -- all --check --json out.json   for a record: compare, and keep the samples`;
 }
 
 async function run(part: string, options: Options): Promise<void> {
   const asksFor = (name: string): boolean => partsOf(part).includes(name);
-  const dgram = asksFor('dgram') ? await runPaired(DGRAM_CONTENDERS, options.slices) : [];
-  const cost = asksFor('cost') ? await runPaired(costContenders(options), options.slices) : [];
+  const pair = async (
+    name: string,
+    contenders: () => readonly Contender[],
+  ): Promise<PairedResult[]> => (asksFor(name) ? runPaired(contenders(), options.slices) : []);
+  const dgram = await pair('dgram', () => DGRAM_CONTENDERS);
+  const cost = await pair('cost', () => costContenders(options));
+  const recorder = await pair('recorder', () => RECORDER_CONTENDERS);
   const core = asksFor('core') ? runInCore() : undefined;
   const balancing = asksFor('balancing') ? runBalancing() : undefined;
   const sim = asksFor('sim') ? runSimulator(options.slices) : [];
   const figures = [
     ...dgram.flatMap((result) => pairedFigures(result, 'dgram')),
     ...cost.flatMap((result) => pairedFigures(result, 'cost')),
+    ...recorder.flatMap((result) => pairedFigures(result, 'recorder')),
     ...(core === undefined ? [] : inCoreFigures(core)),
     ...(balancing === undefined ? [] : balancingFigures(balancing)),
   ];
   const verdicts = compareWithBars(figures, BARS);
   if (verdicts.length > 0) print(['', ...verdictReport(verdicts)]);
   if (options.json !== undefined)
-    writeRecord(options.json, { dgram, cost, core, balancing, sim, figures, verdicts });
+    writeRecord(options.json, { dgram, cost, recorder, core, balancing, sim, figures, verdicts });
   if (options.check === true && verdicts.some(({ met }) => !met)) process.exitCode = 1;
 }
 
@@ -187,6 +206,7 @@ function runSimulator(slices: number): SimulatorFigure[] {
 interface Measured {
   readonly dgram: readonly PairedResult[];
   readonly cost: readonly PairedResult[];
+  readonly recorder: readonly PairedResult[];
   readonly core: InCoreResult | undefined;
   readonly balancing: BalancingResult | undefined;
   readonly sim: readonly SimulatorFigure[];
