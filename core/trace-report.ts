@@ -53,7 +53,12 @@ export function reportReplay(bytes: Uint8Array, options: ReportOptions = {}): Re
   }
 }
 
-function reportOf(trace: Trace, replayed: Replayed, listed: readonly string[]): ReplayReport {
+/** What a replay came to; `listed` are lines on single inputs. */
+export function reportOf(
+  trace: Trace,
+  replayed: Replayed,
+  listed: readonly string[] = [],
+): ReplayReport {
   const { difference, failure, inputs, socketsOpened } = replayed;
   const head = { ...headOf(trace), replayed: inputs, socketsOpened };
   const lines = [...headLines(trace), ...listed];

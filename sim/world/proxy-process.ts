@@ -4,7 +4,7 @@
  */
 import type { Command, Reply } from '../../core/commands.ts';
 import type { Config } from '../../core/config.ts';
-import { ControlPlane } from '../../core/control-plane.ts';
+import { ControlPlane, type ControlOptions } from '../../core/control-plane.ts';
 import { ControlPump } from '../../core/control-pump.ts';
 import { DataPlane } from '../../core/data-plane.ts';
 import type { Report } from '../../core/directives.ts';
@@ -32,6 +32,8 @@ export interface ProcessOptions {
   readonly clock: VirtualClock;
   readonly taps: Taps | undefined;
 }
+
+const PLACEMENT_SEED = { high: 1, low: 2 };
 
 /** Turns from one recount of everything to the next: a recount costs as much as some turns. */
 const VERIFY_EVERY = 16;
@@ -100,21 +102,11 @@ export class ProxyProcess {
   }
 
   get dataOptions(): PlaneOptions {
-    const { spec } = this.#options;
-    const { randomSeed } = spec;
-    return {
-      placementSeed: { high: 1, low: 2 },
-      tableSeed: { first: randomSeed.low, second: randomSeed.high },
-      randomSeed,
-      hosts: spec.shape.addresses,
-    };
+    return planeOptionsOf(this.#options.spec);
   }
 
-  get controlOptions(): { readonly randomSeed: ProxySpec['randomSeed'] } & Pick<
-    PlaneOptions,
-    'placementSeed'
-  > {
-    return { randomSeed: this.#options.spec.randomSeed, placementSeed: { high: 1, low: 2 } };
+  get controlOptions(): ControlOptions {
+    return controlOptionsOf(this.#options.spec);
   }
 
   /** Whether it has neither crashed nor closed everything. */
@@ -236,6 +228,21 @@ export class ProxyProcess {
     const { hub, clock } = this.#options;
     hub.tell(kind, fact, clock.now());
   }
+}
+
+/** What the data planes of a proxy are made with. */
+export function planeOptionsOf({ randomSeed, shape }: ProxySpec): PlaneOptions {
+  return {
+    placementSeed: PLACEMENT_SEED,
+    tableSeed: { first: randomSeed.low, second: randomSeed.high },
+    randomSeed,
+    hosts: shape.addresses,
+  };
+}
+
+/** What its control plane is made with. */
+export function controlOptionsOf({ randomSeed }: ProxySpec): ControlOptions {
+  return { randomSeed, placementSeed: PLACEMENT_SEED };
 }
 
 function markOf({ in: came, out, leaving }: Kernel): KernelMark {

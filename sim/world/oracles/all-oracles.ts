@@ -11,6 +11,7 @@ import { LIMITS_KEPT } from './limits.ts';
 import { LIVENESS } from './liveness.ts';
 import { RECONFIGURATION } from './reconfiguration.ts';
 import { TIMELINESS } from './timeliness.ts';
+import { TRACES_REPLAY } from './replays.ts';
 
 export const ORACLES: readonly OracleKind[] = [
   BASELINE,
@@ -24,4 +25,5 @@ export const ORACLES: readonly OracleKind[] = [
   LIVENESS,
   RECONFIGURATION,
   TIMELINESS,
+  TRACES_REPLAY,
 ];
