@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { plantedBuild, type PlantedBuild } from '../simulator.ts';
+import { plantedBuild, simulate, type PlantedBuild } from '../simulator.ts';
 import { startBackend } from './backend.ts';
 import { Child } from './child.ts';
 import { openClient, openClients, type Client } from './client.ts';
@@ -54,6 +54,10 @@ test(
     });
     expect(replayed.report['inputs']).toBeGreaterThan(SECONDS * 500);
     expect(replayed.report['replayed']).toBe(replayed.report['inputs']);
+    expect(await simulate(['--replay', path])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/inputs replayed, \d+ upstream sockets: each brought what/),
+    });
 
     const search = 'return responsesSeen < (';
     const build = planted('core/flow.js', search, 'return responsesSeen <= (');
