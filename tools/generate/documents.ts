@@ -5,6 +5,7 @@ import { dashboardDocument } from './dashboard.ts';
 import { controlDocument } from './control.ts';
 import { lifecycleDocument } from './lifecycle.ts';
 import { metricsDocument } from './metrics.ts';
+import { simulationDocument } from './simulation.ts';
 
 export interface GeneratedDocument {
   /** From the root of the repository. */
@@ -18,6 +19,7 @@ export const DOCUMENTS: readonly GeneratedDocument[] = [
   { path: 'doc/CONTROL.md', generate: controlDocument },
   { path: 'doc/LIFECYCLE.md', generate: lifecycleDocument },
   { path: 'doc/METRICS.md', generate: metricsDocument },
+  { path: 'doc/SIMULATION.md', generate: simulationDocument },
   { path: 'examples/alerts.yml', generate: alertsDocument },
   { path: 'examples/grafana-dashboard.json', generate: dashboardDocument },
 ];
