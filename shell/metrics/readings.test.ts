@@ -33,6 +33,7 @@ test('over any reloads under traffic no counter shrinks or is lost, and every da
         const shrunk = [...before].filter(([series, value]) => (now.get(series) ?? -1) < value);
         expect(shrunk).toEqual([]);
         expectConserved(readings);
+        expect(sumOf(readings, 'sozu_udp_active_flows')).toBe(bench.plane.flowCount);
         before = now;
       }
       grown += sumOf(readPlanes(measured(bench)), 'sozu_udp_datagrams_forwarded_total');
