@@ -2,7 +2,6 @@
 import type { OracleKind } from '../oracle.ts';
 import { COVERAGE } from '../coverage.ts';
 import { BASELINE } from './baseline.ts';
-import { CONSERVATION } from './conservation.ts';
 import { DESCRIPTORS } from './descriptors.ts';
 import { HEALTH } from './health.ts';
 import { IDLE_SPIN } from './idle-spin.ts';
@@ -12,10 +11,11 @@ import { LIVENESS } from './liveness.ts';
 import { RECONFIGURATION } from './reconfiguration.ts';
 import { TIMELINESS } from './timeliness.ts';
 import { TRACES_REPLAY } from './replays.ts';
+import { TRAFFIC_ORACLES } from './traffic-oracles.ts';
 
 export const ORACLES: readonly OracleKind[] = [
   BASELINE,
-  CONSERVATION,
+  ...TRAFFIC_ORACLES,
   COVERAGE,
   DESCRIPTORS,
   HEALTH,
