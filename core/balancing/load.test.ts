@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Backend } from '../contract.ts';
-import { after, instant, milliseconds, type Instant } from '../time.ts';
+import { after, instant, milliseconds, until, type Instant } from '../time.ts';
 import type { BackendSet } from './backend-set.ts';
 import { backend, backendSet } from './policy.laws.ts';
 
@@ -64,8 +64,8 @@ test('REQUESTS counts the datagrams of the last ten seconds, in one-second steps
   for (let count = 0; count < 3; count += 1) set.forwarded(one, at(0.5));
   for (let count = 0; count < 2; count += 1) set.forwarded(two, at(3.2));
   expect(set.select(key, at(9.9))).toBe(two);
-  expect(set.select(key, at(10))).toBe(one);
-  set.forwarded(one, at(10));
+  expect(set.select(key, at(10.5))).toBe(one);
+  set.forwarded(one, at(10.5));
   set.forwarded(one, at(11));
   set.forwarded(one, at(12));
   expect(set.select(key, at(12.9))).toBe(two);
@@ -83,9 +83,11 @@ test('REQUESTS agrees with a list of all datagrams, whatever their spacing', () 
       const set = backendSet('LEAST_LOADED', [one, two], 'REQUESTS');
       const sent: { second: number; to: Backend }[] = [];
       let at = now;
+      let first: Instant | undefined;
       for (const { wait, toFirst } of list) {
         at = after(at, milliseconds(wait));
-        const second = Math.floor(at / 1_000_000);
+        first ??= at;
+        const second = Math.floor(until(first, at) / 1_000_000);
         const to = toFirst ? one : two;
         set.forwarded(to, at);
         sent.push({ second, to });
@@ -95,6 +97,16 @@ test('REQUESTS agrees with a list of all datagrams, whatever their spacing', () 
       }
     }),
   );
+});
+
+test('REQUESTS does not depend on when the clock began to count', () => {
+  for (const origin of [now, after(now, milliseconds(700))]) {
+    const [one, two] = [backend(1), backend(2)];
+    const set = backendSet('LEAST_LOADED', [one, two], 'REQUESTS');
+    set.forwarded(one, after(origin, milliseconds(200)));
+    expect(set.select(key, after(origin, milliseconds(10_100)))).toBe(two);
+    expect(set.select(key, after(origin, milliseconds(10_200)))).toBe(one);
+  }
 });
 
 test('CONNECTION_TIME compares smoothed probe times, and live flows while one has no time', () => {

@@ -6,7 +6,7 @@ import { sameAddress, type Address } from '../address.ts';
 import { assert, assertNever, present } from '../assert.ts';
 import type { LoadMetric } from '../config.ts';
 import type { Backend } from '../contract.ts';
-import type { Duration, Instant } from '../time.ts';
+import { microseconds, until, type Duration, type Instant } from '../time.ts';
 import { backendIdentity } from './identity.ts';
 
 /** What one backend carries. */
@@ -29,6 +29,8 @@ export class BackendLoads {
   private current: readonly Backend[] = [];
   /** By object, because a look-up per datagram must build no string. */
   private holdings = new Map<Backend, Holding>();
+  /** Of the first datagram: seconds are counted from there, because a clock's own begin where its machine was started. */
+  private origin: Instant | undefined;
 
   constructor(metric: LoadMetric) {
     this.metric = metric;
@@ -70,7 +72,9 @@ export class BackendLoads {
 
   /** One client datagram of a live flow. Free unless requests are what counts. */
   forwarded(backend: Backend, now: Instant): void {
-    if (this.metric === 'REQUESTS') this.holdingOf(backend).load.requests.add(now);
+    if (this.metric !== 'REQUESTS') return;
+    this.origin ??= now;
+    this.holdingOf(backend).load.requests.add(this.elapsed(now));
   }
 
   /** A probe of every backend at `address` was answered after `took`; smoothed as TCP smooths round trips (RFC 6298). */
@@ -91,7 +95,7 @@ export class BackendLoads {
   /** What `isLighter` compares: live flows, datagrams, or microseconds once there was a probe. */
   loadOf(backend: Backend, now: Instant): number {
     const { load } = this.holdingOf(backend);
-    if (this.metric === 'REQUESTS') return load.requests.total(now);
+    if (this.metric === 'REQUESTS') return load.requests.total(this.elapsed(now));
     return this.metric === 'CONNECTION_TIME' ? (load.probeTime ?? load.flows) : load.flows;
   }
 
@@ -120,8 +124,10 @@ export class BackendLoads {
     switch (this.metric) {
       case 'CONNECTIONS':
         return one.flows < other.flows;
-      case 'REQUESTS':
-        return one.requests.total(now) < other.requests.total(now);
+      case 'REQUESTS': {
+        const elapsed = this.elapsed(now);
+        return one.requests.total(elapsed) < other.requests.total(elapsed);
+      }
       case 'CONNECTION_TIME':
         if (one.probeTime === undefined || other.probeTime === undefined) {
           return one.flows < other.flows;
@@ -130,6 +136,10 @@ export class BackendLoads {
       default:
         return assertNever(this.metric);
     }
+  }
+
+  private elapsed(now: Instant): Duration {
+    return this.origin === undefined ? microseconds(0) : until(this.origin, now);
   }
 
   private holdingOf(backend: Backend): Holding {
@@ -151,20 +161,21 @@ export class RequestWindow {
   private sum = 0;
   private second = 0;
 
-  add(now: Instant): void {
-    this.advance(now);
+  /** Time is counted from one instant for all, here and below. */
+  add(elapsed: Duration): void {
+    this.advance(elapsed);
     const at = this.second % BUCKETS;
     this.buckets[at] = (this.buckets[at] ?? 0) + 1;
     this.sum += 1;
   }
 
-  total(now: Instant): number {
-    this.advance(now);
+  total(elapsed: Duration): number {
+    this.advance(elapsed);
     return this.sum;
   }
 
-  private advance(now: Instant): void {
-    const second = Math.floor(now / BUCKET_MICROSECONDS);
+  private advance(elapsed: Duration): void {
+    const second = Math.floor(elapsed / BUCKET_MICROSECONDS);
     if (second === this.second) return;
     const expired = Math.min(BUCKETS, second - this.second);
     for (let step = 1; step <= expired; step += 1) {

@@ -3,6 +3,7 @@ import { microseconds, type Instant } from '../../core/time.ts';
 import { hashSeed, printSeed, type Seed, type WorldAction, type WorldScenario } from '../index.ts';
 import { Observer } from '../properties.ts';
 import type { FactHub } from '../world/facts.ts';
+import { brokenRelation, isRelated } from '../world/metamorphic.ts';
 import { OwnTraces } from '../world/own-trace.ts';
 import { runWorldSeed, type WorldRunResult } from '../world/run-world.ts';
 import { Journal } from './journal.ts';
@@ -130,7 +131,7 @@ async function guarded(scenario: WorldScenario, seed: Seed, ears: Ears): Promise
     const { violation, detail } = result;
     const problem = violation === undefined ? traces?.judge(observer) : detail;
     const [found] = violation === undefined ? observer.violations : [violation];
-    if (found === undefined) return { ...result, failure: undefined };
+    if (found === undefined) return { ...result, failure: unrelated(result, seed, observer) };
     const { name, step } = found;
     return { ...result, failure: { property: name, step, detail: problem ?? found.detail } };
   } catch (error) {
@@ -147,6 +148,14 @@ async function guarded(scenario: WorldScenario, seed: Seed, ears: Ears): Promise
 function tracesOf(seed: Seed): OwnTraces | undefined {
   const drawn = hashSeed(seed, 'trace', 0) % 8;
   return drawn > 1 ? undefined : new OwnTraces(drawn === 0 ? 1_048_576 : 16_384);
+}
+
+/** What a run that holds has not in common with others like it; asked of some seeds only. */
+function unrelated(result: WorldRunResult, seed: Seed, observer: Observer): GuardedRun['failure'] {
+  if (!isRelated(seed)) return undefined;
+  const { step } = observer;
+  const broken = brokenRelation({ ...result, seed }, observer);
+  return broken && { ...broken, step };
 }
 
 function describeActed(action: WorldAction, step: number, at: Instant): string {

@@ -133,4 +133,25 @@ export const WORLD_STATE_MUTANTS: readonly Mutant[] = [
     replace: 'this.deadlines.remove(slot);\n    table.remove(slot);',
     announces: 'the terms of every flow that ever was are kept',
   },
+  {
+    id: 'load-in-seconds-of-the-clock',
+    file: 'core/balancing/load.ts',
+    search: 'return this.origin === undefined ? microseconds(0) : until(this.origin, now);',
+    replace: 'return now;',
+    announces: 'which backend is chosen depends on when its machine was started',
+  },
+  {
+    id: 'jitter-by-the-clock',
+    file: 'core/health/probe-plan.ts',
+    search: 'const share = (this.random.next() / 2 ** 32) * JITTER_SHARE;',
+    replace: 'const share = ((this.latest % 1_048_573) / 2 ** 20) * JITTER_SHARE;',
+    announces: 'when backends are probed depends on what the clock shows',
+  },
+  {
+    id: 'late-touch',
+    file: 'core/deadlines.ts',
+    search: 'if (own.timeout === timeout && own.tail === slot) {\n      this.instants',
+    replace: 'if (own.timeout === timeout && now % 7 !== 0) {\n      this.instants',
+    announces: 'deadlines of one timeout are not kept in order at some times of the clock',
+  },
 ];
