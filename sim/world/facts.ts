@@ -50,6 +50,8 @@ export interface ProcessTotals {
     /** Datagrams that the kernel took: left, stalled, failed late, or still leaving. */
     readonly accepted: number;
     readonly failedLate: number;
+    /** Failures of those that the process has not heard of: it sleeps, or has just ended. */
+    readonly untold: number;
     readonly stalled: number;
     readonly left: number;
     readonly leaving: number;

@@ -91,6 +91,11 @@ export class SimulatedOs implements Ports {
     return this.#listeners.size + this.#upstreams.size;
   }
 
+  /** Late failures that the process will hear of when it runs. */
+  get failuresUntold(): number {
+    return this.#late.length;
+  }
+
   /** The process is gone: its sockets close, and nothing more is heard of it. */
   kill(): void {
     this.#timer.wakeAt(undefined);

@@ -214,6 +214,7 @@ export class ProxyProcess {
       kernelOut: {
         accepted: now.sends - begun.sends - (now.failed - begun.failed) - probed.accepted,
         failedLate: now.failedLate - begun.failedLate - probed.failedLate,
+        untold: this.#os.failuresUntold,
         stalled: now.stalled - begun.stalled,
         left: now.left - begun.left,
         leaving: now.leaving,

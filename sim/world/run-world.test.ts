@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
 import { DNS_BURST } from '../../scenarios/world/dns-burst.ts';
+import { instant, milliseconds } from '../../core/time.ts';
 import { Observer } from '../properties.ts';
 import { seedFromNumber } from '../seed.ts';
+import type { ScriptEntry } from './actions.ts';
+import { backendList, configOf, proxyOf, worldOf } from './builders.ts';
 import { runScript, runWorldSeed } from './run-world.ts';
 
 const SEEDS = [0, 1, 2].map(seedFromNumber);
@@ -35,4 +38,34 @@ test('a run with a script in which something is left out is another run', async 
   const shorter = run.script.toSpliced(first, 1);
   const again = runScript(run.spec, shorter, seed, { observer: new Observer() });
   expect(again.digest).not.toBe(run.digest);
+});
+
+test('a failure that a slow process has not heard of is counted as such', () => {
+  const proxies = [proxyOf(configOf({ backends: backendList(1) }))];
+  const faults = {
+    lateFailures: { numerator: 1, denominator: 1 },
+    wakeLatency: milliseconds(30),
+  };
+  const script: ScriptEntry[] = [
+    {
+      at: instant(1),
+      action: { kind: 'HostFault', proxy: 0, faults, lasts: milliseconds(1_000) },
+    },
+  ];
+  for (let at = 1; at < 20; at++) {
+    const [send, count] = [instant(at * 10_000), instant(at * 10_000 + 7_000)];
+    script.push({
+      at: send,
+      action: { kind: 'Send', client: 0, proxy: 0, listener: 0, bytes: 40 },
+    });
+    script.push({ at: count, action: { kind: 'Begin', phase: 'chaos' } });
+  }
+  let untold = 0;
+  const spec = worldOf({ clients: 1, backends: 1 }, { proxies });
+  const { violation, detail } = runScript(spec, script, seedFromNumber(0), {
+    observer: new Observer(),
+    listen: (hub) => hub.join({ Counted: ({ kernelOut }) => void (untold += kernelOut.untold) }),
+  });
+  expect(violation && detail).toBeUndefined();
+  expect(untold).toBeGreaterThan(0);
 });

@@ -116,6 +116,7 @@ function counted(): Told {
   const kernelOut = {
     accepted: 0,
     failedLate: 0,
+    untold: 0,
     stalled: 0,
     left: 0,
     leaving: 0,
