@@ -40,6 +40,7 @@ export * from './snapshot.ts';
 export * from './status.ts';
 export * from './time.ts';
 export * from './trace.ts';
+export * from './trace-anonymise.ts';
 export * from './trace-header.ts';
 export * from './trace-recorder.ts';
 export * from './trace-replay.ts';

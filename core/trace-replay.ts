@@ -76,7 +76,7 @@ export function replayTrace(trace: Trace, options: ReplayOptions = {}): Replayed
 }
 
 /** The machines of a segment at its start. */
-function machinesOf(
+export function machinesOf(
   { header }: Trace,
   { start }: TraceSegment,
   { data, control, restore }: ReplayOptions,

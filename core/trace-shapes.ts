@@ -169,7 +169,7 @@ function readAddress(value: unknown, where: ByteReader): Address {
 }
 
 /** Whether data is an address. */
-function isAddress(value: unknown): value is Address {
+export function isAddress(value: unknown): value is Address {
   if (!isTable(value)) return false;
   const { family, a, b, c, d, port, scope } = value;
   const isWhole = [a, b, c, d, port, scope].every((word) => Number.isInteger(word));

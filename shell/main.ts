@@ -70,12 +70,14 @@ Examples:
     .option('--json', 'print the report for programs')
     .option('--from <n>', 'tell inputs, and what they bring, from this number on', toNumber)
     .option('--count <n>', 'how many of them', toNumber, 20)
+    .option('--anonymise <out>', 'write a trace with other addresses and names, to be handed on')
     .addHelpText(
       'after',
       `
 Examples:
   sozu-udp replay incident.trace
-  sozu-udp replay incident.trace --from 1200 --count 50`,
+  sozu-udp replay incident.trace --from 1200 --count 50
+  sozu-udp replay incident.trace --anonymise for-others.trace`,
     )
     .action((file: string, options: ReplayFlags) => exitWith(runReplay(file, options)));
   addControlCommands(command);

@@ -9,7 +9,7 @@ import type { Step } from '../core/trace-record.ts';
 const word = fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 });
 const port = fc.integer({ min: 0, max: 65_535 });
 
-const addresses: fc.Arbitrary<Address> = fc.oneof(
+export const addresses: fc.Arbitrary<Address> = fc.oneof(
   fc.tuple(word, port).map(([a, at]) => ipv4(a, at)),
   fc
     .tuple(fc.tuple(word, word, word, word), port, fc.constantFrom(0, 3, 0x7fff_ffff))

@@ -1,6 +1,7 @@
 /** `sozu-udp replay FILE`: runs a trace through the core and names the first input that brings other outputs than it did. */
 import { readFileSync } from 'node:fs';
 import { reportReplay, type ReplayReport, type Verdict } from '../../core/index.ts';
+import { anonymise } from './anonymise.ts';
 import { printable } from './check.ts';
 
 export interface ReplayFlags {
@@ -8,6 +9,8 @@ export interface ReplayFlags {
   readonly json?: boolean | undefined;
   /** Tell inputs from this number on. */
   readonly from?: number | undefined;
+  /** Writes an anonymised trace there instead of a replay's report. */
+  readonly anonymise?: string | undefined;
   /** So many of them. */
   readonly count: number;
 }
@@ -17,13 +20,18 @@ const EXIT_CODES: Readonly<Record<Verdict, number>> = { same: 0, differs: 1, unr
 /** Exit codes: 0 every input brought what was recorded, 1 one did not, 2 the file cannot be replayed. */
 export function runReplay(
   file: string,
-  { json = false, from, count }: ReplayFlags,
+  { json = false, from, count, anonymise: out }: ReplayFlags,
   write: (text: string) => void = (text) => void process.stdout.write(text),
 ): number {
   const bytes = read(file);
   if (typeof bytes === 'string') {
     write(`${printable(`${file}: ${bytes}`)}\n`);
     return EXIT_CODES.unreadable;
+  }
+  if (out !== undefined) {
+    const { lines, code } = anonymise(bytes, out);
+    write(lines.map((line) => `${printable(line)}\n`).join(''));
+    return code;
   }
   const list = from === undefined ? undefined : { from, count };
   const report = reportReplay(bytes, { list });

@@ -58,6 +58,11 @@ test(
       code: 0,
       stdout: expect.stringMatching(/inputs replayed, \d+ upstream sockets: each brought what/),
     });
+    const others = join(folder, 'for-others');
+    const child = new Child(process.execPath, [MAIN, 'replay', path, '--anonymise', others]);
+    expect(await child.exit).toMatchObject({ code: 0 });
+    expect(statSync(others).mode & 0o777).toBe(0o600);
+    expect(await replay(MAIN, others)).toMatchObject({ code: 0, report: { verdict: 'same' } });
 
     const search = 'return responsesSeen < (';
     const build = planted('core/flow.js', search, 'return responsesSeen <= (');
