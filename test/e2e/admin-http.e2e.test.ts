@@ -10,6 +10,7 @@ import {
   ADMIN,
   adminOf,
   askWhile,
+  closed,
   dial,
   follow,
   get,
@@ -149,7 +150,7 @@ test('a thousand connections that never finish a request are closed, and the nex
     const socket = dial(url);
     socket.resume();
     if (n % 2 === 0) socket.write('GET /metrics HTTP/1.1\r\nHost: local');
-    return once(socket, 'close');
+    return closed(socket);
   });
   expect(await askWhile(client, 'alpha', Promise.all(many))).toBeGreaterThan(0);
   const series = await scrape(url);

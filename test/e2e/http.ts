@@ -38,18 +38,26 @@ export async function getJson(url: string): Promise<Readonly<Record<string, unkn
   return { ...(typeof parsed === 'object' ? parsed : {}) };
 }
 
-/** Sends bytes as they are; resolves with what came back when the server has closed. */
+/** Sends bytes as they are; resolves with what came back when the server has closed, politely or not. */
 export async function raw(url: string, bytes: string): Promise<string> {
   const socket = dial(url);
+  let answer = '';
+  socket.setEncoding('utf8').on('data', (piece: string) => (answer += piece));
   socket.write(bytes);
-  return text(socket);
+  await closed(socket);
+  return answer;
+}
+
+/** When a connection is over. That the server cut it off is no failure. */
+export function closed(socket: Socket): Promise<void> {
+  return new Promise((resolve) => socket.once('close', () => resolve()));
 }
 
 /** A connection until the end of the test. A server that closes it is no failure. */
 export function dial(url: string): Socket {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
-  socket.on('error', () => socket.push(null));
+  socket.on('error', () => undefined);
   onTestFinished(() => void socket.destroy());
   return socket;
 }
