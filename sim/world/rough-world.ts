@@ -6,6 +6,7 @@ import { ipv4, type Address } from '../../core/address.ts';
 import type { Command } from '../../core/commands.ts';
 import type { ClusterSettings, Config, OnBackendLoss } from '../../core/config.ts';
 import { present } from '../../core/assert.ts';
+import { healthSettings } from '../../core/health/settings.ts';
 import { microseconds, milliseconds } from '../../core/time.ts';
 import type { Random } from '../random.ts';
 import type { WorldAction } from './actions.ts';
@@ -115,6 +116,7 @@ function configFor(random: Random): Config {
     frontTimeout: milliseconds(100),
     backTimeout: milliseconds(60),
     upstreamSources: oneOf(random, [[], [proxyAddress(0)]]),
+    health: random.choose('probed', 2) === 0 ? PROBED : undefined,
   };
   const rates = clusterOf({}).rates;
   const strict: Partial<ClusterSettings> = {
@@ -139,6 +141,15 @@ function configFor(random: Random): Config {
     grace: milliseconds(300),
   };
 }
+
+const PROBED = healthSettings({
+  mode: 'UDP_PROBE',
+  udpProbePayload: Uint8Array.of(1, 2, 3),
+  rise: 1,
+  fall: 1,
+  probeInterval: milliseconds(30),
+  probeTimeout: milliseconds(10),
+});
 
 const LOSSES: readonly OnBackendLoss[] = ['pin', 'rebind', 'close'];
 
@@ -178,6 +189,7 @@ async function unruly(actor: Actor): Promise<void> {
   const manners: readonly Partial<BackendManner>[] = [
     { answers: 0 },
     { answers: 2 },
+    { answers: 3 },
     { delay: milliseconds(50) },
     { elsewhere: true },
     { answerBytes: 300 },

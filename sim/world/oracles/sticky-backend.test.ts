@@ -8,7 +8,7 @@ import { STICKY_BACKEND } from './sticky-backend.ts';
 let runs: RecordedRun[];
 
 beforeAll(async () => {
-  runs = await roughRuns(6);
+  runs = await roughRuns(14);
 }, 60_000);
 
 test('accepts honest runs, and their independent events in another order', () => {

@@ -77,7 +77,8 @@ export class Asked {
 
   #left({ src, payload }: Datagram): void {
     const message = readMessage(contentOf(payload));
-    if (message?.kind === 'request') this.#latest.set(addressKey(src), keyOf(message));
+    if (message === undefined) this.#latest.set(addressKey(src), NAMELESS);
+    else if (message.kind === 'request') this.#latest.set(addressKey(src), keyOf(message));
   }
 
   #answered(dst: Address, key: number): void {
@@ -95,6 +96,9 @@ function contentOf(payload: Uint8Array): Uint8Array {
   const header = decodeDgramHeader(payload);
   return header.kind === 'Proxied' ? payload.subarray(header.payloadOffset) : payload;
 }
+
+/** In place of a key: what left last is nobody's request that is known. */
+const NAMELESS = -1;
 
 /** A client number has 16 bits and a serial number 32. */
 function keyOf({ client, serial }: Message): number {

@@ -56,7 +56,7 @@ export function expect(plane: ToldPlane, arrival: ClientArrival, lacks: Lacks): 
   const isInvalid = payload.length === 0 && known?.terms.forwardEmptyDatagrams !== true;
   if (isInvalid || isUnanswerable(src)) return dropped('droppedInvalid');
   if (isDenied(cluster.settings, src)) return dropped('droppedDenied');
-  if (known === undefined) return ofStranger(plane, arrival, lacks, []);
+  if (known === undefined) return ofStranger(plane, arrival, lacks);
   return ofKnown(plane, arrival, lacks, known);
 }
 
@@ -71,7 +71,7 @@ function ofKnown(plane: ToldPlane, arrival: ClientArrival, lacks: Lacks, known: 
   const fate = known.cluster.fateOf(known.backend);
   if (fate === 'close') {
     const rest: Expectation =
-      payload.length === 0 ? dropped('droppedInvalid') : ofStranger(plane, arrival, lacks, drops);
+      payload.length === 0 ? dropped('droppedInvalid') : ofStranger(plane, arrival, lacks, known);
     return { ...rest, drops: [...new Set([...drops, ...rest.drops])], known, fate };
   }
   if (fate === 'rebind' && plane.clusterOf(listener)?.serves !== true)
@@ -79,18 +79,21 @@ function ofKnown(plane: ToldPlane, arrival: ClientArrival, lacks: Lacks, known: 
   return { goes: true, drops, beside: undefined, known, fate };
 }
 
+/** `leaving`: the flow that it had, which closes first. */
 function ofStranger(
   plane: ToldPlane,
   { listener, src, local }: ClientArrival,
   lacks: Lacks,
-  before: readonly DropCounter[],
+  leaving?: Line,
 ): Expectation {
   const cluster = plane.clusterOf(listener);
   if (cluster === undefined) return dropped('droppedNoBackend');
   if (plane.circles(src, local, cluster)) return dropped('droppedInvalid', 'loopsRefused');
-  const drops = [...before, ...doubtsOf(cluster.settings, lacks)];
-  const isFull = listener.lines.size >= listener.config.maxFlows;
-  const isShed = listener.isDraining || isFull || isCrowded(listener, cluster.settings, src);
+  const drops = doubtsOf(cluster.settings, lacks);
+  const flows = listener.lines.size - (leaving === undefined ? 0 : 1);
+  const isFull = flows >= listener.config.maxFlows;
+  const isShed =
+    listener.isDraining || isFull || isCrowded(listener, cluster.settings, src, leaving);
   const goes = !isShed && cluster.serves;
   if (!goes) drops.push(isShed ? 'droppedShed' : 'droppedNoBackend');
   const distinct = drops.length < 2 ? drops : [...new Set(drops)];

@@ -33,6 +33,13 @@ export class Outbox {
     this.#handed.push(parcel);
   }
 
+  /** Whether nobody waits for the socket: when that is known, doubtful ones were not taken. */
+  isFree(holder: Holder): boolean {
+    if (holder.queue?.some(({ isDoubtful }) => !isDoubtful) === true) return false;
+    holder.queue = undefined;
+    return true;
+  }
+
   /** It goes behind others, if there is room. */
   enqueue(parcel: Parcel): void {
     if (!append(parcel)) this.#lost('droppedWqFull');

@@ -215,7 +215,7 @@ export class PlaneBook {
     const key = flowKey(listener, input.src, input.local);
     if (listener.flows.get(key) !== line) return 'line';
     // Not past those that wait, and not as something else.
-    if (line.queue !== undefined || hashOf(output.payload) !== now.hash) return 'bytes';
+    if (!this.#outbox.isFree(line) || hashOf(output.payload) !== now.hash) return 'bytes';
     now.isSent = true;
     if (!expected.goes) this.#spared(expected);
     return requestOn(line, output.payload.length, now.hash, false);

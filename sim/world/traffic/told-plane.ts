@@ -16,7 +16,7 @@ import type { Cidr } from '../../../core/cidr.ts';
 import type { ClusterSettings, ListenerConfig } from '../../../core/config.ts';
 import type { Fate } from '../../../core/contract.ts';
 import type { Directive, GeneratedDirective } from '../../../core/directives.ts';
-import { addressKey, ipKey, type AddressKey } from '../packet.ts';
+import { addressKey, type AddressKey } from '../packet.ts';
 import type { Line, Parcel } from './parcel.ts';
 
 /** What is known of the backends at one address. */
@@ -204,21 +204,22 @@ export function isDenied({ rates }: ClusterSettings, src: Address): boolean {
   return denied < 0 && allowed < 0 ? allow.length > 0 : denied >= allowed;
 }
 
-/** Whether one more flow of this source is over a limit on sources. */
+/** Whether one more flow of this source is over a limit on sources; `leaving` is no more. */
 export function isCrowded(
   { lines }: ToldListener,
   settings: ClusterSettings,
   src: Address,
+  leaving?: Line,
 ): boolean {
   const { cluster, maxFlowsPerIp, maxFlowsPerSubnet } = settings;
   if (maxFlowsPerIp === 0 && maxFlowsPerSubnet === 0) return false;
-  let [ofIp, ofSubnet] = [0, 0];
   const bits = prefixOf(settings, src);
-  for (const { client, terms } of lines) {
-    if (terms.cluster !== cluster || client.family !== src.family) continue;
-    if (ipKey({ ...client, scope: 0 }) === ipKey({ ...src, scope: 0 })) ofIp += 1;
-    if (prefixOf(terms, client) === bits && isIn({ base: src, bits }, client)) ofSubnet += 1;
-  }
+  const own = { ...src, scope: 0 };
+  const others = [...lines].filter((line) => line !== leaving && line.terms.cluster === cluster);
+  const ofIp = others.filter(({ client }) => sameIp({ ...client, scope: 0 }, own)).length;
+  const ofSubnet = others.filter(({ client, terms }) => {
+    return prefixOf(terms, client) === bits && isIn({ base: src, bits }, client);
+  }).length;
   if (maxFlowsPerIp !== 0 && ofIp >= maxFlowsPerIp) return true;
   return maxFlowsPerSubnet !== 0 && ofSubnet >= maxFlowsPerSubnet;
 }
