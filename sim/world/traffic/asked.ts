@@ -66,7 +66,7 @@ export class Asked {
   }
 
   #arrived({ src, dst, payload }: Datagram): void {
-    const message = readMessage(payload);
+    const message = readMessage(contentOf(payload));
     if (message === undefined) return;
     const key = keyOf(message);
     if (message.kind === 'answer') return this.#answered(dst, key);
@@ -91,10 +91,11 @@ export class Asked {
   }
 }
 
-/** What follows the header of a proxy. */
+/** What follows the headers of proxies: one may be the client of another. */
 function contentOf(payload: Uint8Array): Uint8Array {
   const header = decodeDgramHeader(payload);
-  return header.kind === 'Proxied' ? payload.subarray(header.payloadOffset) : payload;
+  if (header.kind !== 'Proxied') return payload;
+  return contentOf(payload.subarray(header.payloadOffset));
 }
 
 /** In place of a key: what left last is nobody's request that is known. */

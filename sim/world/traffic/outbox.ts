@@ -3,6 +3,7 @@
  * went, which waits, and which is lost and why. Bounds are those of spec §6.5; the memory that all queues share is so much
  * larger than any world that it is taken for endless.
  */
+import { sameAddress } from '../../../core/address.ts';
 import { FLOW_EGRESS, LISTENER_EGRESS } from '../../../core/egress-queue.ts';
 import type { SendFailed } from '../../../core/ports.ts';
 import { hashOf, type DropCounter, type Parcel } from './parcel.ts';
@@ -115,6 +116,7 @@ export class Outbox {
       const parcel = this.#handed[at];
       if (parcel?.toBackend !== toBackend || holderOf(parcel) !== holder) continue;
       if (hash !== undefined && parcel.hash !== hash) continue;
+      if ('dst' in failure && !sameAddress(failure.dst, parcel.line.client)) continue;
       this.#handed[at] = undefined;
       this.#reported.set(holder, at + 1);
       return parcel;
