@@ -154,4 +154,93 @@ export const WORLD_STATE_MUTANTS: readonly Mutant[] = [
     replace: 'if (own.timeout === timeout && now % 7 !== 0) {\n      this.instants',
     announces: 'deadlines of one timeout are not kept in order at some times of the clock',
   },
+  {
+    id: 'listener-change-not-told',
+    file: 'core/control-directives.ts',
+    search: "updated.push({ kind: 'UpdateListener', listener, config });",
+    replace: '',
+    announces: 'a listener that is open keeps its old limits',
+  },
+  {
+    id: 'cluster-change-not-told',
+    file: 'core/control-directives.ts',
+    search: '(one) => one !== old.clusters.get(one.cluster)',
+    replace: '(one) => !old.clusters.has(one.cluster)',
+    announces: 'a cluster that is there keeps its old settings',
+  },
+  {
+    id: 'removed-cluster-stays',
+    file: 'core/control-directives.ts',
+    search: 'filter((name) => !wanted.clusters.has(name))',
+    replace: 'filter((name) => !wanted.clusters.has(name) && false)',
+    announces: 'a cluster that was removed still serves',
+  },
+  {
+    id: 'idle-far-too-long',
+    file: 'core/live-flows.ts',
+    search: 'this.deadlines.touch(flow, now, config.backTimeout);',
+    replace: 'this.deadlines.touch(flow, now, config.backTimeout * 9);',
+    announces: 'a flow that was answered once stays nine times as long as it may',
+  },
+  {
+    id: 'probes-too-rare',
+    file: 'core/health/probe-plan.ts',
+    search: 'return microseconds(probeInterval - Math.floor(probeInterval * share));',
+    replace: 'return microseconds(5 * probeInterval - Math.floor(probeInterval * share));',
+    announces: 'a backend is probed five times more rarely than its cluster says',
+  },
+  {
+    id: 'reply-forgotten',
+    file: 'core/control-plane.ts',
+    search: "if (reply !== undefined) this.outputs.push({ kind: 'Reply', request, reply });",
+    replace:
+      "if (reply !== undefined && request % 3 !== 0) this.outputs.push({ kind: 'Reply', request, reply });",
+    announces: 'one command in three is never answered',
+  },
+  {
+    id: 'watch-forgotten',
+    file: 'core/egress.ts',
+    search: "this.flows.settle((socket) => this.outputs.push({ kind: 'WatchUpstream', socket }));",
+    replace: 'this.flows.settle(() => undefined);',
+    announces: 'a socket that blocked twice is not looked at again',
+  },
+  {
+    id: 'rest-without-a-bound',
+    file: 'core/back-off.ts',
+    search: 'this.pause = microseconds(Math.min(2 * this.pause, longest));',
+    replace: 'this.pause = microseconds(16 * this.pause);',
+    announces: 'after some opens that failed none is tried for hours',
+  },
+  {
+    id: 'stop-without-a-word',
+    file: 'core/data-plane.ts',
+    search: "this.report({ kind: 'Stopped', generation, flowsClosed });",
+    replace: '',
+    announces: 'a process that has closed everything does not end',
+  },
+  {
+    id: 'rest-never-over',
+    file: 'core/back-off.ts',
+    search: 'return this.over !== undefined && now < this.over;',
+    replace: 'return this.over !== undefined;',
+    announces: 'one open that failed keeps all new flows out for ever',
+  },
+  {
+    id: 'answers-swallowed',
+    file: 'core/data-plane.ts',
+    search:
+      'return this.egress.toClient(listener, listener.id, output.dst, output.from, output.payload);',
+    replace:
+      'if (now % 9 === 0) return undefined;\n        return this.egress.toClient(listener, listener.id, output.dst, output.from, output.payload);',
+    announces: 'one answer in nine goes nowhere',
+  },
+  {
+    id: 'question-swallowed',
+    file: 'core/egress.ts',
+    search:
+      "this.outputs.push({ kind: 'SendToBackend', socket, header, payload });\n  }\n\n  toClient",
+    replace:
+      "if (socket % 5 !== 0) this.outputs.push({ kind: 'SendToBackend', socket, header, payload });\n  }\n\n  toClient",
+    announces: 'some flows never reach their backend',
+  },
 ];

@@ -50,6 +50,11 @@ test('an answer that comes too late is found when it comes', () => {
   expect(objectionOf(LIVENESS, history)).toContain('was asked 500000 µs ago');
 });
 
+test('whoever asks again still waits for the first answer', () => {
+  const history = [...healed(), asked(1, 4_000_000), asked(2, 4_050_000), heard(2, 4_060_000)];
+  expect(objectionOf(LIVENESS, [...history, LATER])).toContain('question 1 of client 0');
+});
+
 test('nobody is judged before a world has healed, or after it was disturbed', () => {
   expect(objectionOf(LIVENESS, [...healed(), asked(1, 1_100_000), LATER])).toBeUndefined();
   const disturbed = told('Acted', { action: { kind: 'Crash', proxy: 0 } }, 4_000_100);

@@ -144,9 +144,8 @@ class Questions {
   }
 
   asked(client: number, serial: number, dst: Address, bytes: number, at: Instant): void {
-    const before = this.#open.has(client);
-    this.forget(client);
-    if (this.lost || before || !this.#answering) return;
+    // Whoever asks again before an answer came still waits for the first.
+    if (this.lost || this.#open.has(client) || !this.#answering) return;
     for (const [process, { directed }] of this.#served) {
       for (const [listener, config] of directed.listeners) {
         if (!isAt(config, dst, this.#spec)) continue;
