@@ -48,7 +48,6 @@ export const RECONFIG_STORM: WorldScenario = {
     'a command names what is not there',
     'a command names what is there already',
     'a command is out of range',
-    'the last backend is kept',
     'an operator is told why',
     'an operator ends a flow',
     'a flow ends with its listener',

@@ -34,6 +34,7 @@ export const SYSLOG_ONE_WAY: WorldScenario = {
     'a flow goes on with another backend',
     'a flow ends with its backend',
     'probes take a backend out',
+    'the last backend is kept',
     'a link loses a packet',
   ],
   plan: ({ config }) => {
@@ -55,7 +56,7 @@ export const SYSLOG_ONE_WAY: WorldScenario = {
           CLIENTS,
           logger({ bytes: [60, 300, 900], burst: 8, rest: span(20, 200) }),
         ),
-        operator: operator({ jobs: [edits, disables, undrains], every: span(50, 400) }),
+        operator: operator({ jobs: [edits, disables, disables, undrains], every: span(20, 250) }),
         chaos: chaos(config, {
           always: ['crash'],
           families: ['power', 'loss', 'narrow', 'corruption'],
