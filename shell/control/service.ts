@@ -54,8 +54,8 @@ const AUDIT_CHARACTERS_MAX = 1_000;
 
 const TOO_MANY_HEARERS = { kind: 'Busy', message: 'too many others hear events already' };
 
-/** Places of flow tables that are looked at in one turn: a millisecond or so where all are live. */
-const SLOTS_PER_PART = 512;
+/** Places of flow tables that are looked at in one turn: one to two milliseconds where all are live. */
+const SLOTS_PER_PART = 256;
 
 export class ControlService {
   private readonly proxy: Proxy;

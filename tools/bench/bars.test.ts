@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest';
-import { balancingFigures, BARS, compareWithBars, inCoreFigures, pairedFigures } from './bars.ts';
+import {
+  balancingFigures,
+  BARS,
+  compareWithBars,
+  flowListFigures,
+  inCoreFigures,
+  pairedFigures,
+} from './bars.ts';
 
 const spread = { lower: 1, median: 1, upper: 1 };
 
@@ -40,7 +47,13 @@ test('every bar has a figure that the bench measures, so no misspelt name goes u
     ...pairedRun(16, 16, 1, part),
     ...pairedRun(1_000, 1, 1, part),
   ]);
-  const figures = [...paired, ...core, ...balancingFigures({ builds: [], selections: [] })];
+  const list = { flows: 1, list: spread, bytes: 1, part: spread, parts: 1 };
+  const figures = [
+    ...paired,
+    ...core,
+    ...balancingFigures({ builds: [], selections: [] }),
+    ...flowListFigures({ ...list, pauseListing: spread, pauseQuiet: spread }),
+  ];
   expect(compareWithBars(figures, BARS).map(({ bar }) => bar)).toEqual(BARS);
 });
 

@@ -3,6 +3,7 @@
  * prints and compares.
  */
 import type { BalancingResult } from './balancing.ts';
+import type { FlowListResult } from './flow-list.ts';
 import type { InCoreResult } from './in-core.ts';
 import type { PairedResult } from './paired.ts';
 
@@ -32,6 +33,8 @@ export const BARS: readonly Bar[] = [
   { figure: 'core, longest insert into the flow table', atMost: 1_000, unit: 'us' },
   { figure: 'core, longest admission', atMost: 1_000, unit: 'us' },
   { figure: 'balancing, longest slice of a Maglev build', atMost: 5, unit: 'ms' },
+  { figure: 'flows, a list of 10,000', atMost: 200, unit: 'ms' },
+  { figure: 'flows, a part of the list', atMost: 5, unit: 'ms' },
 ];
 
 export interface Verdict {
@@ -78,4 +81,11 @@ export function inCoreFigures(result: InCoreResult): Figure[] {
 export function balancingFigures({ builds }: BalancingResult): Figure[] {
   const longest = Math.max(...builds.map(({ longestSlice }) => longestSlice));
   return [{ name: 'balancing, longest slice of a Maglev build', value: longest }];
+}
+
+export function flowListFigures({ list, part }: FlowListResult): Figure[] {
+  return [
+    { name: 'flows, a list of 10,000', value: list.median },
+    { name: 'flows, a part of the list', value: part.median },
+  ];
 }

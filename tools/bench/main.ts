@@ -11,6 +11,7 @@ import {
   balancingFigures,
   BARS,
   compareWithBars,
+  flowListFigures,
   inCoreFigures,
   pairedFigures,
   type Figure,
@@ -27,12 +28,14 @@ import {
   YARDSTICK,
   type Contender,
 } from './contenders.ts';
+import { measureFlowList } from './flow-list.ts';
 import { measureInCore, type InCoreResult } from './in-core.ts';
 import { measurePaired, type PairedResult } from './paired.ts';
 import { preparePeers, type Load } from './peers.ts';
 import { killAll, placement } from './processes.ts';
 import {
   balancingReport,
+  flowListReport,
   inCoreReport,
   pairedReport,
   simulatorReport,
@@ -72,7 +75,17 @@ await new Command('npm run bench --')
   )
   .addArgument(
     new Argument('[part]', 'what to measure')
-      .choices(['dgram', 'cost', 'recorder', 'core', 'balancing', 'sim', 'snapshot', 'all'])
+      .choices([
+        'dgram',
+        'cost',
+        'recorder',
+        'core',
+        'balancing',
+        'sim',
+        'snapshot',
+        'flows',
+        'all',
+      ])
       .default('all'),
   )
   .option('--slices <n>', 'slices of half a second that each program gets', parseSlices, 24)
@@ -80,9 +93,10 @@ await new Command('npm run bench --')
   .option('--json <file>', 'write every sample to a file')
   .option('--check', 'exit with 1 when a bar of tools/bench/bars.ts is missed')
   .addHelpText('after', examples())
-  .action((part: string, options: Options) =>
-    part === 'snapshot' ? runSnapshots() : run(part, options),
-  )
+  .action((part: string, options: Options) => {
+    if (part === 'snapshot') return runSnapshots();
+    return part === 'flows' ? runFlowList(options) : run(part, options);
+  })
   .parseAsync()
   .catch((error: unknown) => {
     killAll();
@@ -97,6 +111,7 @@ Examples:
   npm run bench -- dgram --slices 48             only the paired run, twice as long
   npm run bench -- balancing                     only how long tables and selections take, some seconds
   npm run bench -- snapshot                      only what snapshots cost
+  npm run bench -- flows                         a list of 10,000 live flows, and what datagrams feel of it
   npm run bench -- cost --against ../earlier     what was built since costs a datagram, limits off and on
   npm run bench -- recorder --slices 60          what the flight recorder costs a datagram
   npm run bench -- all --check --json out.json   for a record: compare, and keep the samples`;
@@ -190,6 +205,18 @@ function runBalancing(): BalancingResult {
 /** No bar holds them: what they cost is mostly new memory, which a busy machine gives slowly. */
 function runSnapshots(): void {
   print(['', ...snapshotReport(measureSnapshots([10_000, 100_000]))]);
+}
+
+async function runFlowList({ slices, check }: Options): Promise<void> {
+  const result = await measureFlowList({
+    rounds: slices,
+    peers: preparePeers(note),
+    placement: placement(),
+    progress: (text) => note(`flows: ${text}`),
+  });
+  const verdicts = compareWithBars(flowListFigures(result), BARS);
+  print(['', ...flowListReport(result), '', ...verdictReport(verdicts)]);
+  if (check === true && verdicts.some(({ met }) => !met)) process.exitCode = 1;
 }
 
 function runSimulator(slices: number): SimulatorFigure[] {

@@ -4,6 +4,7 @@ import type { Verdict } from './bars.ts';
 import type { InCoreResult, InsertTimes } from './in-core.ts';
 import type { PairedResult, Series } from './paired.ts';
 import type { SimulatorFigure } from './simulator.ts';
+import type { FlowListResult } from './flow-list.ts';
 import type { SnapshotCost } from './snapshots.ts';
 import type { Quartiles } from './statistics.ts';
 
@@ -42,6 +43,25 @@ export function simulatorReport(figures: readonly SimulatorFigure[]): string[] {
         whole(stepsPerSecond.median),
         between(stepsPerSecond, whole),
       ]),
+    ]),
+  ];
+}
+
+export function flowListReport(result: FlowListResult): string[] {
+  const { flows, bytes, parts, list, part, pauseListing, pauseQuiet } = result;
+  const row = (name: string, times: Quartiles): string[] => [
+    name,
+    tenths(times.median),
+    between(times, tenths),
+  ];
+  return [
+    `a list of ${whole(flows)} live flows over the control socket: ${whole(bytes)} bytes in ${parts} parts`,
+    ...table([
+      ['', 'ms', '(quartiles)'],
+      row('the list', list),
+      row('processor time of a part', part),
+      row('longest round trip beside it', pauseListing),
+      row('longest round trip without it', pauseQuiet),
     ]),
   ];
 }
@@ -183,4 +203,8 @@ function whole(value: number): string {
 
 function round(value: number): string {
   return Math.abs(value) < 10 ? value.toFixed(3) : whole(value);
+}
+
+function tenths(value: number): string {
+  return value.toFixed(1);
 }
