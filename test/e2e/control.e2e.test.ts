@@ -1,5 +1,5 @@
 /** The commands of the control socket, each against a running proxy (spec §8.2, §12.9, §12.10). */
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startBackend } from './backend.ts';
@@ -216,6 +216,29 @@ test('a file that is watched is read again when it changes', async () => {
     last_reload: { cause: 'watch' },
   });
   expect(await proxy.softStop()).toMatchObject({ code: 0 });
+});
+
+test('SIGUSR1 has the log go on in a new file after the old one was moved away', async () => {
+  const backend = await startBackend('alpha');
+  const log = temporaryFile('proxy.log', '');
+  const listen = `127.0.0.1:${await freePort()}`;
+  const top = { ...SOCKET_KEY, log_target: `file://${log}` };
+  const file = temporaryFile('proxy.toml', toml({ listen, backends: [backend], top }));
+  const child = new Child(process.execPath, [MAIN, 'run', '--config', file]);
+  const control = new Controlled(new ProxyProcess(child, file));
+  await eventually(async () => (await control.run('status')).code === 0);
+  renameSync(log, `${log}.1`);
+  child.signal('SIGUSR1');
+  await eventually(async () => {
+    await control.ask('backend', 'weight', '7', '-i', 'e2e', '-a', backend.endpoint);
+    return existsSync(log);
+  });
+  await control.ask('backend', 'weight', '8', '-i', 'e2e', '-a', backend.endpoint);
+  expect(readFileSync(`${log}.1`, 'utf8')).toContain('started');
+  expect(readFileSync(log, 'utf8')).toContain('control command');
+  expect(child.stdout.all).toEqual([]);
+  child.signal('SIGTERM');
+  expect(await child.exit).toEqual({ code: 0, signal: null });
 });
 
 /** What the manual lists. */
