@@ -5,7 +5,7 @@
 import type { Address } from './address.ts';
 import type { BackendCommand } from './backend-commands.ts';
 import type { RequestId } from './brand.ts';
-import type { ClusterSettings, Config, ListenerConfig } from './config.ts';
+import type { AccessLogSettings, ClusterSettings, Config, ListenerConfig } from './config.ts';
 import type { Backend } from './contract.ts';
 import type { FlowAnswer, FlowCommand } from './flow-commands.ts';
 import type { Preview } from './preview.ts';
@@ -56,7 +56,9 @@ export type ConfigCommand =
       readonly backends: readonly Backend[];
     }
   /** How long a soft stop lets live flows finish. */
-  | { readonly kind: 'SetGrace'; readonly grace: Duration };
+  | { readonly kind: 'SetGrace'; readonly grace: Duration }
+  /** Undefined: none. */
+  | { readonly kind: 'SetAccessLog'; readonly settings: AccessLogSettings | undefined };
 
 export type Command =
   | ConfigCommand

@@ -114,11 +114,21 @@ export const CLUSTER_DEFAULTS: Pick<
   rates: NO_SOURCE_RATES,
 };
 
+/** Which ends of flows are told. */
+export interface AccessLogSettings {
+  /** One flow in so many, from 1: the choice is made by the flow's own number. */
+  readonly oneIn: number;
+  /** Of the others, no more than this in a second; how many were left out is told with the next. From 1. */
+  readonly linesPerSecond: number;
+}
+
 export interface Config {
   readonly listeners: readonly ListenerConfig[];
   readonly clusters: readonly ClusterSettings[];
   /** How long a soft stop lets live flows finish. */
   readonly grace: Duration;
+  /** Undefined: no end of a flow is told. */
+  readonly accessLog?: AccessLogSettings | undefined;
 }
 
 /** Defaults of spec §1, and bounds that keep one process in one machine. */
@@ -137,6 +147,8 @@ export const LIMITS = {
   flowsCeiling: 4_194_304,
   /** Asked of the kernel for listeners, bytes; it grants at most net.core.rmem_max. */
   socketBuffer: 4_194_304,
+  /** Sampling and lines a second of an access log. */
+  accessLogCount: 1_000_000,
 } as const;
 
 /** Live flows that a listener with `max_flows = 0` gets (spec §6.6): 70 % of the descriptors, at most `max_connections`. */

@@ -5,6 +5,7 @@
 import type { Address } from './address.ts';
 import { AMPLIFICATION_OFF, type AmplificationLimits } from './amplification.ts';
 import type { FlowId } from './brand.ts';
+import type { UdpFlow } from './flow.ts';
 import type { Hash64 } from './hash.ts';
 import { microseconds, seconds, type Duration, type Instant } from './time.ts';
 
@@ -84,6 +85,8 @@ export type ConfigEvent =
   | { readonly kind: 'SetCluster'; readonly config: ClusterConfig }
   | { readonly kind: 'SetMaxFlows'; readonly count: number }
   | { readonly kind: 'SetMaxRxDatagramSize'; readonly bytes: number }
+  /** Tell the end of one flow in so many; 0 = of none. */
+  | { readonly kind: 'TellEnds'; readonly oneIn: number }
   | { readonly kind: 'Drain' };
 
 export type ManagerInput =
@@ -164,7 +167,13 @@ export type Output =
     }
   | { readonly kind: 'ArmTimer'; readonly at: Instant }
   | { readonly kind: 'Metric'; readonly event: MetricEvent }
-  | { readonly kind: 'CloseFlow'; readonly flow: FlowId; readonly reason: CloseReason }
+  | {
+      readonly kind: 'CloseFlow';
+      readonly flow: FlowId;
+      readonly reason: CloseReason;
+      /** What was known of it, if its end is to be told (TellEnds). */
+      readonly was?: UdpFlow | undefined;
+    }
   | { readonly kind: 'Drop'; readonly reason: DropReason };
 
 /** The largest payload a UDP datagram can carry over IPv4 (RFC 768, RFC 791). */

@@ -6,7 +6,7 @@ import { assert } from './assert.ts';
 import { listenerId, LISTENERS_MAX, type ListenerId } from './brand.ts';
 import type { ClusterSettings, ListenerConfig } from './config.ts';
 import type { ControlState, ListenerState } from './control-state.ts';
-import type { Directive } from './directives.ts';
+import { accessLogDirectives, type Directive } from './directives.ts';
 import { sameValue } from './same-value.ts';
 
 /** The numbers of active listeners. Handed out in turn, so that one that was just free is not another's at once. */
@@ -62,6 +62,7 @@ export function directivesBetween(
     }
   }
   return [
+    ...accessLogDirectives(old.accessLog, wanted.accessLog),
     ...removed,
     ...changedClusters(old, wanted).map((settings): Directive => ({
       kind: 'SetCluster',

@@ -267,6 +267,8 @@ export class ControlPlane {
         return undefined;
       case 'ListenerClosed':
       case 'UpstreamFailed':
+      case 'FlowEnded':
+      case 'FlowEndsSuppressed':
         return undefined;
       default:
         return assertNever(report);

@@ -219,6 +219,17 @@ describe('laws', () => {
     );
   });
 
+  test('an access log that tells nothing is refused', () => {
+    for (const settings of [
+      { oneIn: 0, linesPerSecond: 1 },
+      { oneIn: 1, linesPerSecond: 0 },
+      { oneIn: 1.5, linesPerSecond: 1 },
+      { oneIn: 1, linesPerSecond: 1_000_001 },
+    ]) {
+      expect(run({ kind: 'SetAccessLog', settings })).toMatchObject({ error: { kind: 'Invalid' } });
+    }
+  });
+
   test('of several the first refusal undoes all', () => {
     expect(run(CLUSTER, ADD, ADD)).toMatchObject({ ok: false });
     expect(run(CLUSTER, ADD, ADD)).not.toHaveProperty('state');
@@ -259,10 +270,11 @@ test.each([
   expect(sameValue(right, left)).toBe(same);
 });
 
-function* entries({ listeners, clusters, grace }: ControlState): Generator {
+function* entries({ listeners, clusters, grace, accessLog }: ControlState): Generator {
   yield [...listeners];
   yield [...clusters];
   yield grace;
+  yield accessLog;
 }
 
 function run(...commands: readonly ConfigCommand[]): Applied {

@@ -10,6 +10,7 @@ import { refused, type ClusterKnobs, type ConfigCommand, type Refused } from './
 import { ACCESS_RULES_MAX } from './cidr.ts';
 import {
   LIMITS,
+  type AccessLogSettings,
   type ClusterSettings,
   type Config,
   type ListenerConfig,
@@ -30,12 +31,14 @@ export interface ControlState {
   readonly listeners: ReadonlyMap<string, ListenerState>;
   readonly clusters: ReadonlyMap<string, ClusterSettings>;
   readonly grace: Duration;
+  readonly accessLog: AccessLogSettings | undefined;
 }
 
 export const EMPTY_STATE: ControlState = {
   listeners: new Map(),
   clusters: new Map(),
   grace: seconds(LIMITS.graceSeconds),
+  accessLog: undefined,
 };
 
 export type Applied =
@@ -47,6 +50,7 @@ export function applyCommands(state: ControlState, commands: readonly ConfigComm
     listeners: new Map(state.listeners),
     clusters: new Map(state.clusters),
     grace: state.grace,
+    accessLog: state.accessLog,
   };
   let changed = false;
   for (const command of commands) {
@@ -71,6 +75,7 @@ interface Draft {
   readonly listeners: Map<string, ListenerState>;
   readonly clusters: Map<string, ClusterSettings>;
   grace: Duration;
+  accessLog: AccessLogSettings | undefined;
 }
 
 /** Whether anything changed, or why the draft is as it was. */
@@ -78,10 +83,13 @@ type Outcome = boolean | Refused;
 
 function edit(draft: Draft, command: ConfigCommand): Outcome {
   switch (command.kind) {
+    case 'SetGrace':
+    case 'SetAccessLog':
+      return editGlobals(draft, command);
     case 'AddListener':
       return addListener(draft, command.config);
     case 'RemoveListener':
-      return draft.listeners.delete(addressKey(command.address)) || noListener(command.address);
+      return removeListener(draft, command.address);
     case 'AddCluster':
       return addCluster(draft, command.settings);
     case 'RemoveCluster':
@@ -91,17 +99,34 @@ function edit(draft: Draft, command: ConfigCommand): Outcome {
     case 'SetWeight':
     case 'SetBackends':
       return editBackends(draft, command);
-    case 'SetGrace':
-      return setGrace(draft, command.grace);
     default:
       return editListener(draft, command);
   }
 }
 
-function setGrace(draft: Draft, grace: Duration): Outcome {
-  const changed = draft.grace !== grace;
-  draft.grace = grace;
+function editGlobals(
+  draft: Draft,
+  command: Extract<ConfigCommand, { kind: 'SetGrace' | 'SetAccessLog' }>,
+): Outcome {
+  if (command.kind === 'SetAccessLog') return setAccessLog(draft, command.settings);
+  const changed = draft.grace !== command.grace;
+  draft.grace = command.grace;
   return changed;
+}
+
+function removeListener({ listeners }: Draft, address: Address): Outcome {
+  return listeners.delete(addressKey(address)) || noListener(address);
+}
+
+function setAccessLog(draft: Draft, settings: AccessLogSettings | undefined): Outcome {
+  if (sameValue(settings, draft.accessLog)) return false;
+  const counts = settings === undefined ? [] : [settings.oneIn, settings.linesPerSecond];
+  if (!counts.every((count) => count >= 1 && isNatural(count, LIMITS.accessLogCount))) {
+    const message = `one_in and lines_per_second are whole numbers from 1 to ${LIMITS.accessLogCount}`;
+    return refused('Invalid', message);
+  }
+  draft.accessLog = settings;
+  return true;
 }
 
 function addListener(draft: Draft, config: ListenerConfig): Outcome {
@@ -273,7 +298,12 @@ function noBackend({ cluster, address }: { cluster: string; address: Address }):
 }
 
 /** The configuration that a state is, as far as it serves: inactive listeners are left out. */
-export function servedConfig({ listeners, clusters, grace }: ControlState): Config {
+export function servedConfig({ listeners, clusters, grace, accessLog }: ControlState): Config {
   const active = [...listeners.values()].filter((listener) => listener.active);
-  return { listeners: active.map(({ config }) => config), clusters: [...clusters.values()], grace };
+  return {
+    listeners: active.map(({ config }) => config),
+    clusters: [...clusters.values()],
+    grace,
+    accessLog,
+  };
 }

@@ -329,6 +329,8 @@ export class DataPlane {
     const { manager } = listener;
     for (let output = manager.pollOutput(); output !== undefined; output = manager.pollOutput()) {
       foldOutput(listener.counters, output);
+      if (listener.ledger !== undefined)
+        this.listeners.logFlow(listener, output, this.generation, now);
       this.translate(listener, output, now);
     }
   }

@@ -5,8 +5,10 @@
 import type { Address } from './address.ts';
 import type { OperatorState } from './balancing/candidates.ts';
 import { listenerId, type ListenerId, type RequestId } from './brand.ts';
-import type { ClusterSettings, Config, ListenerConfig } from './config.ts';
+import type { AccessLogSettings, ClusterSettings, Config, ListenerConfig } from './config.ts';
 import type { FlowAnswer, FlowQuery } from './flow-commands.ts';
+import type { EndedFlow } from './flow-log.ts';
+import { sameValue } from './same-value.ts';
 import type { Duration, Instant } from './time.ts';
 
 export type Directive =
@@ -52,6 +54,8 @@ export type Directive =
       readonly address: Address;
       readonly took: Duration;
     }
+  /** Which ends of flows are reported from now on; undefined: none. */
+  | { readonly kind: 'SetAccessLog'; readonly settings: AccessLogSettings | undefined }
   /** A question of an operator; `Answered` carries the same number. */
   | { readonly kind: 'Query'; readonly request: RequestId; readonly query: FlowQuery }
   /** Soft stop: admit nothing new, let live flows finish until `deadline`, then close. */
@@ -125,12 +129,17 @@ export type Report =
       readonly errno: string;
       readonly source: Address | undefined;
     }
+  /** A flow has ended. Told only while an access log is wanted. */
+  | ({ readonly kind: 'FlowEnded' } & EndedFlow)
+  /** So many ends were not told since the last `FlowEnded`, and none will follow. */
+  | { readonly kind: 'FlowEndsSuppressed'; readonly suppressed: number }
   /** Everything is closed, and how many flows the stop cut short. */
   | { readonly kind: 'Stopped'; readonly generation: number; readonly flowsClosed: number };
 
 /** The directives that bring a data plane from nothing to `config`: clusters first, so that no listener opens without. */
 export function initialDirectives(config: Config): Directive[] {
   return [
+    ...accessLogDirectives(undefined, config.accessLog),
     ...config.clusters.map((settings): Directive => ({ kind: 'SetCluster', settings })),
     ...config.listeners.map((listener, index): Directive => ({
       kind: 'AddListener',
@@ -138,4 +147,12 @@ export function initialDirectives(config: Config): Directive[] {
       config: listener,
     })),
   ];
+}
+
+/** Nothing where both say the same. */
+export function accessLogDirectives(
+  old: AccessLogSettings | undefined,
+  settings: AccessLogSettings | undefined,
+): Directive[] {
+  return sameValue(old, settings) ? [] : [{ kind: 'SetAccessLog', settings }];
 }

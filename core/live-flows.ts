@@ -8,6 +8,7 @@ import { flowId, type FlowId } from './brand.ts';
 import type { Backend, CloseReason, ClusterConfig, Output } from './contract.ts';
 import { Deadlines } from './deadlines.ts';
 import { nextPhase, teardownReason, type LingerEnd, type UdpFlow } from './flow.ts';
+import { isSampled } from './flow-log.ts';
 import { FlowRates } from './flow-rates.ts';
 import { FlowTable } from './flow-table.ts';
 import type { TableSeed } from './keyed-hash.ts';
@@ -40,6 +41,8 @@ export class LiveFlows {
   readonly configs: Registry<ClusterConfig> = new Registry();
   /** The deadline that the timer was asked for last, unless it has fired since. */
   armed: Instant | undefined;
+  /** The end of one flow in so many is told; 0: of none. */
+  endsOneIn = 0;
   private readonly outputs: OutputQueue<Output>;
 
   constructor(capacity: number, options: LiveFlowsOptions, outputs: OutputQueue<Output>) {
@@ -143,6 +146,7 @@ export class LiveFlows {
   /** Ends a live flow. */
   close(slot: number, reason: CloseReason): void {
     nextPhase(this.phaseOf(slot), reason);
+    const was = this.endsOneIn === 0 ? undefined : this.sampled(slot);
     const { table } = this;
     const config = this.configs.get(table.configOf(slot));
     this.sources.subtract(config, table.clientOf(slot));
@@ -151,7 +155,7 @@ export class LiveFlows {
     this.deadlines.remove(slot);
     table.remove(slot);
     this.outputs.push(FLOW_EVICTED);
-    this.outputs.push({ kind: 'CloseFlow', flow: flowId(slot), reason });
+    this.outputs.push({ kind: 'CloseFlow', flow: flowId(slot), reason, was });
     this.reschedule();
   }
 
@@ -184,6 +188,11 @@ export class LiveFlows {
       responsesSeen: table.responsesOf(id),
       idleDeadline: this.deadlines.of(id),
     };
+  }
+
+  /** What is known of a flow whose end is to be told. */
+  private sampled(slot: number): UdpFlow | undefined {
+    return isSampled(this.table.serialOf(slot), this.endsOneIn) ? this.view(slot) : undefined;
   }
 
   /** The PROXY header this datagram carries, if one is due (spec §4). */

@@ -313,6 +313,9 @@ export class UdpManager {
       case 'SetMaxRxDatagramSize':
         this.maxRxDatagramSize = event.bytes;
         break;
+      case 'TellEnds':
+        this.flows.endsOneIn = event.oneIn;
+        break;
       case 'Drain':
         this.draining = true;
         break;

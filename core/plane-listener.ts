@@ -4,6 +4,7 @@ import type { ListenerId } from './brand.ts';
 import type { ListenerConfig } from './config.ts';
 import type { ClusterConfig } from './contract.ts';
 import type { Tally } from './egress.ts';
+import { grownLedger, type FlowLedger } from './flow-log.ts';
 import type { Binding } from './listener-opening.ts';
 import { UdpManager } from './manager.ts';
 import { newCounters } from './metrics.ts';
@@ -16,6 +17,8 @@ export interface Listener extends Tally {
   readonly manager: UdpManager;
   /** Slot to socket id. */
   sockets: Float64Array;
+  /** What flow-log.ts keeps of each flow, while it is on. */
+  ledger: FlowLedger | undefined;
   readonly binding: Binding;
 }
 
@@ -41,6 +44,7 @@ export function newListener(
     }),
     counters: newCounters(),
     sockets: new Float64Array(maxFlows),
+    ledger: undefined,
     binding: { retryAt: undefined, told: false },
     sentToBackends: 0,
     sentToClients: 0,
@@ -54,4 +58,5 @@ export function updateListener(listener: Listener, config: ListenerConfig): void
   const sockets = new Float64Array(config.maxFlows);
   sockets.set(listener.sockets);
   listener.sockets = sockets;
+  listener.ledger &&= grownLedger(listener.ledger, config.maxFlows);
 }

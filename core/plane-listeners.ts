@@ -7,10 +7,11 @@ import { formatAddress } from './address.ts';
 import { assert, assertNever } from './assert.ts';
 import type { ListenerId } from './brand.ts';
 import type { Clusters } from './clusters.ts';
-import type { ListenerConfig } from './config.ts';
-import type { ConfigEvent } from './contract.ts';
+import type { AccessLogSettings, ListenerConfig } from './config.ts';
+import type { ConfigEvent, Output } from './contract.ts';
 import type { Directive, Report } from './directives.ts';
 import type { Egress } from './egress.ts';
+import { FlowLog, newLedger } from './flow-log.ts';
 import { LastingSums } from './lasting-sums.ts';
 import { openListener } from './listener-opening.ts';
 import { addCounters, newCounters, type ListenerCounters } from './metrics.ts';
@@ -22,12 +23,18 @@ import type { Upstreams } from './upstreams.ts';
 
 type ListenerDirective = Extract<
   Directive,
-  { kind: 'AddListener' | 'UpdateListener' | 'RemoveListener' }
+  { kind: 'AddListener' | 'UpdateListener' | 'RemoveListener' | 'SetAccessLog' }
 >;
 
+const LISTENER_DIRECTIVES: ReadonlySet<string> = new Set<ListenerDirective['kind']>([
+  'AddListener',
+  'UpdateListener',
+  'RemoveListener',
+  'SetAccessLog',
+]);
+
 export function isListenerDirective(directive: Directive): directive is ListenerDirective {
-  const { kind } = directive;
-  return kind === 'AddListener' || kind === 'UpdateListener' || kind === 'RemoveListener';
+  return LISTENER_DIRECTIVES.has(directive.kind);
 }
 
 export interface ListenersOptions {
@@ -48,6 +55,7 @@ export class Listeners {
   readonly retired: ListenerCounters = newCounters();
   /** With holes. A listener keeps its place for as long as it is there. */
   readonly byNumber: (Listener | undefined)[] = [];
+  private readonly flowLog: FlowLog;
   private readonly leaving = new Set<Listener>();
   /** By address. */
   private readonly lasting = new LastingSums(newCounters, addCounters);
@@ -57,6 +65,7 @@ export class Listeners {
 
   constructor(tools: ListenersOptions) {
     this.tools = tools;
+    this.flowLog = new FlowLog(tools.report);
   }
 
   /** What all counted, those included that are no more. */
@@ -98,11 +107,13 @@ export class Listeners {
   obey(directive: ListenerDirective, generation: number, now: Instant): void {
     switch (directive.kind) {
       case 'AddListener':
-        return this.add(directive.listener, directive.config, generation);
+        return this.add(directive.listener, directive.config, generation, now);
       case 'UpdateListener':
         return this.update(directive.listener, directive.config, now);
       case 'RemoveListener':
         return this.remove(directive.listener, generation, now);
+      case 'SetAccessLog':
+        return this.setAccessLog(directive.settings, now);
       default:
         return assertNever(directive);
     }
@@ -127,6 +138,12 @@ export class Listeners {
   closeAll(now: Instant): void {
     this.stop = 'over';
     for (const listener of this.staying) this.close(listener, now);
+    this.flowLog.flush();
+  }
+
+  /** What a flow machine said, for the access log; called only while there is one. */
+  logFlow(listener: Listener, output: Output, generation: number, now: Instant): void {
+    this.flowLog.heard(listener, output, generation, now);
   }
 
   /** The turn is over: what was handed over and did not fail was sent, and who was leaving is gone. */
@@ -146,7 +163,7 @@ export class Listeners {
     this.leaving.clear();
   }
 
-  private add(id: ListenerId, config: ListenerConfig, generation: number): void {
+  private add(id: ListenerId, config: ListenerConfig, generation: number, now: Instant): void {
     if (this.stop !== undefined) return;
     assert(this.byNumber[id] === undefined, 'a number is given to one listener at a time');
     const { options, clusters, outputs } = this.tools;
@@ -155,6 +172,7 @@ export class Listeners {
     this.lasting.begin(nameOf(listener));
     this.all.push(listener);
     this.makeRoom();
+    if (this.flowLog.oneIn !== 0) this.tellEnds(listener, now);
     outputs.push(openListener(listener));
   }
 
@@ -194,6 +212,18 @@ export class Listeners {
     drain(listener, now);
     egress.listenerClosed(listener, listener.id);
     outputs.push({ kind: 'CloseListener', listener: listener.id });
+  }
+
+  private setAccessLog(settings: AccessLogSettings | undefined, now: Instant): void {
+    this.flowLog.configure(settings);
+    for (const listener of this.all) this.tellEnds(listener, now);
+  }
+
+  private tellEnds(listener: Listener, now: Instant): void {
+    const { oneIn } = this.flowLog;
+    const size = listener.sockets.length;
+    listener.ledger = oneIn === 0 ? undefined : (listener.ledger ?? newLedger(size));
+    this.tell(listener, { kind: 'TellEnds', oneIn }, now);
   }
 
   private configure(listener: Listener, now: Instant): void {

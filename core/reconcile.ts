@@ -28,6 +28,9 @@ export function reconcile(before: Config, wanted: Config): ConfigCommand[] {
   const lostClusters = before.clusters.filter(({ cluster }) => !keptClusters.has(cluster));
   return [
     ...(before.grace === wanted.grace ? [] : [{ kind: 'SetGrace', grace: wanted.grace } as const]),
+    ...(sameValue(before.accessLog, wanted.accessLog)
+      ? []
+      : [{ kind: 'SetAccessLog', settings: wanted.accessLog } as const]),
     ...lostListeners.map(({ address }) => ({ kind: 'RemoveListener', address }) as const),
     ...wanted.clusters.flatMap((one) => clusterCommands(oldClusters.get(one.cluster), one)),
     ...wanted.listeners.flatMap((one) => {

@@ -31,6 +31,7 @@ const COMMANDS: Readonly<Record<Command['kind'], true>> = {
   SetWeight: true,
   SetBackends: true,
   SetGrace: true,
+  SetAccessLog: true,
   DrainBackend: true,
   UndrainBackend: true,
   DisableBackend: true,
@@ -54,6 +55,7 @@ const DIRECTIVES: Readonly<Record<Directive['kind'], true>> = {
   SetHealth: true,
   SetBackendState: true,
   SetProbeTime: true,
+  SetAccessLog: true,
   Query: true,
   Drain: true,
   Stop: true,
@@ -68,6 +70,8 @@ const REPORTS: Readonly<Record<Report['kind'], true>> = {
   BackendFlows: true,
   Answered: true,
   UpstreamFailed: true,
+  FlowEnded: true,
+  FlowEndsSuppressed: true,
   Stopped: true,
 };
 

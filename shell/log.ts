@@ -5,6 +5,7 @@
 import { closeSync, openSync } from 'node:fs';
 import { pino, type Logger } from 'pino';
 import type { ShellSettings } from './config/parse.ts';
+import { printable } from './printable.ts';
 
 export type Log = Logger;
 
@@ -44,7 +45,8 @@ export function createLog(level: ShellSettings['logLevel'], descriptor = 1): Log
 type Destination = ReturnType<typeof pino.destination>;
 
 function logTo(destination: Destination, level: ShellSettings['logLevel']): Log {
-  return pino({ level, base: { pid: process.pid } }, destination);
+  const streamWrite = (line: string): string => `${printable(line.trimEnd())}\n`;
+  return pino({ level, base: { pid: process.pid }, hooks: { streamWrite } }, destination);
 }
 
 /**

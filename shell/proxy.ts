@@ -25,6 +25,7 @@ import {
   type ListenerCounters,
   type Report,
 } from '../core/index.ts';
+import type { AccessLog } from './access-log.ts';
 import { advice } from './advice.ts';
 import { interfaceAddresses } from './config/environment.ts';
 import { DgramDriver } from './drivers/dgram.ts';
@@ -44,6 +45,10 @@ export interface Stopped {
   readonly flowsClosed: number;
 }
 
+type ListenerReport = Extract<
+  Report,
+  { kind: 'ListenerOpened' | 'ListenerFailed' | 'ListenerClosed' }
+>;
 type ListenerClosed = Extract<Report, { kind: 'ListenerClosed' }>;
 export type ListenerFailed = Extract<Report, { kind: 'ListenerFailed' }>;
 type UpstreamFailed = Extract<Report, { kind: 'UpstreamFailed' }>;
@@ -59,6 +64,8 @@ export class Proxy {
   readonly events: EventHub = new EventHub();
   /** Undefined: nothing is recorded. */
   readonly recorder: FlightRecorder | undefined;
+  /** Where ends of flows are written, while the configuration wants them told. */
+  accessLog: Pick<AccessLog, 'hear'> = { hear: () => undefined };
   private readonly log: Log;
   private readonly limiter = new LogLimiter();
   private readonly driver = new DgramDriver();
@@ -234,33 +241,35 @@ export class Proxy {
     this.controlPump.report(report);
     switch (report.kind) {
       case 'ListenerOpened':
-        this.events.publish(report);
-        this.open.add(report.listener);
-        this.log.info({ listener: formatAddress(report.address) }, 'listening');
-        break;
       case 'ListenerFailed':
-        this.events.publish(report);
-        if (this.failing === undefined || report.retry !== undefined)
-          this.logListenerFailed(report);
-        else this.failing.push(report);
-        break;
       case 'ListenerClosed':
-        this.events.publish(report);
-        this.logListenerClosed(report);
-        break;
+        return this.onListenerReport(report);
       case 'UpstreamFailed':
-        this.logUpstreamFailure(report);
-        break;
+        return this.logUpstreamFailure(report);
+      case 'FlowEnded':
+      case 'FlowEndsSuppressed':
+        return this.accessLog.hear(report);
+      case 'Stopped':
+        return this.settle({ flowsClosed: report.flowsClosed });
       // For the control plane alone.
       case 'BackendRefused':
       case 'BackendTraffic':
       case 'BackendFlows':
       case 'Answered':
-        break;
-      case 'Stopped':
-        this.settle({ flowsClosed: report.flowsClosed });
-        break;
+        return undefined;
     }
+  }
+
+  private onListenerReport(report: ListenerReport): void {
+    this.events.publish(report);
+    if (report.kind === 'ListenerClosed') return this.logListenerClosed(report);
+    if (report.kind === 'ListenerFailed') {
+      if (this.failing === undefined || report.retry !== undefined) this.logListenerFailed(report);
+      else this.failing.push(report);
+      return;
+    }
+    this.open.add(report.listener);
+    this.log.info({ listener: formatAddress(report.address) }, 'listening');
   }
 
   /** One that never opened was told as a failure. */

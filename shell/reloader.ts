@@ -39,6 +39,8 @@ export interface ReloaderOptions {
   readonly log: Log;
   /** Those that the proxy was started with. */
   readonly settings: ShellSettings;
+  /** Hears of those that a reload brought. */
+  readonly adopted?: ((settings: ShellSettings) => void) | undefined;
 }
 
 const SET_AT_THE_START = ['commandSocket', 'logTarget', 'watchConfig', 'admin', 'statsd'] as const;
@@ -48,14 +50,16 @@ export class Reloader {
   readonly file: string;
   private readonly proxy: ReloaderOptions['proxy'];
   private readonly log: Log;
+  private readonly adopted: (settings: ShellSettings) => void;
   private current: ShellSettings;
   private record: ReloadRecord;
 
-  constructor({ file, proxy, log, settings }: ReloaderOptions) {
+  constructor({ file, proxy, log, settings, adopted }: ReloaderOptions) {
     this.file = file;
     this.proxy = proxy;
     this.log = log;
     this.current = settings;
+    this.adopted = adopted ?? ((): void => undefined);
     const outcome: ReloadOutcome = {
       ok: true,
       changed: true,
@@ -122,5 +126,6 @@ export class Reloader {
       this.log.warn({ setting: key }, 'changed in the file: it applies from the next start');
     }
     this.current = settings;
+    this.adopted(settings);
   }
 }

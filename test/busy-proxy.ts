@@ -1,6 +1,12 @@
 /** A proxy in which everything that can be going on is: each step is drawn, and the next seed does something else. */
 import type { Command } from '../core/commands.ts';
-import type { ClusterSettings, Config, ListenerConfig, LoadBalancing } from '../core/config.ts';
+import type {
+  AccessLogSettings,
+  ClusterSettings,
+  Config,
+  ListenerConfig,
+  LoadBalancing,
+} from '../core/config.ts';
 import { listenerId, type SocketId } from '../core/brand.ts';
 import { parseCidr, type Cidr } from '../core/cidr.ts';
 import { healthSettings } from '../core/health/settings.ts';
@@ -20,13 +26,21 @@ const POLICIES: readonly LoadBalancing[] = [
   'MAGLEV',
 ];
 
+const SAMPLED: AccessLogSettings = { oneIn: 2, linesPerSecond: 3 };
+
 export class BusyProxy {
   readonly #bench: ControlBench;
   readonly #random: Random;
+  readonly #accessLog: AccessLogSettings | undefined;
   #steps = 0;
 
-  constructor(bench: ControlBench, seed: number) {
+  constructor(
+    bench: ControlBench,
+    seed: number,
+    accessLog: AccessLogSettings | undefined = seed % 2 === 0 ? undefined : SAMPLED,
+  ) {
     this.#bench = bench;
+    this.#accessLog = accessLog;
     this.#random = createRandom({ high: seed, low: 1 });
     bench.ports.listenerResult = this.#chance(2) ? 'EADDRINUSE' : undefined;
     this.#command({ kind: 'Reload', config: this.#config() });
@@ -156,7 +170,8 @@ export class BusyProxy {
     const clusters = CLUSTERS.filter(() => !this.#chance(6)).map((name) => this.#cluster(name));
     const numbers = [1, 2, 3].filter(() => !this.#chance(6));
     const listeners = numbers.map((number) => this.#listener(number));
-    return { listeners, clusters, grace: seconds(1 + this.#below(3)) };
+    const grace = seconds(1 + this.#below(3));
+    return { listeners, clusters, grace, accessLog: this.#accessLog };
   }
 
   #listener(number: number): ListenerConfig {

@@ -57,10 +57,17 @@ const clusters: fc.Arbitrary<ClusterSettings> = fc
     }),
   );
 
+const accessLogs = fc.constantFrom(
+  undefined,
+  { oneIn: 1, linesPerSecond: 10 },
+  { oneIn: 7, linesPerSecond: 1 },
+);
+
 export const configs: fc.Arbitrary<Config> = fc.record({
   listeners: fc.uniqueArray(listeners, { selector: (one) => one.address.a }),
   clusters: fc.uniqueArray(clusters, { selector: ({ cluster }) => cluster }),
   grace: fc.constantFrom(seconds(1), seconds(5)),
+  accessLog: accessLogs,
 });
 
 const address = fc.constantFrom(...LISTENERS).map(listenerAddress);
@@ -107,4 +114,5 @@ export const anyCommand: fc.Arbitrary<ConfigCommand> = fc.oneof(
     kind: fc.constant('SetGrace' as const),
     grace: fc.constantFrom(seconds(1), seconds(2)),
   }),
+  accessLogs.map((settings) => ({ kind: 'SetAccessLog' as const, settings })),
 );

@@ -5,7 +5,8 @@ import type { WireReply } from '../control/codec.ts';
 import { PROTOCOL_VERSION } from '../control/requests.ts';
 import { clientSocket, SOCKET_VARIABLE } from '../control/socket-path.ts';
 import { EXIT_OK, EXIT_REFUSED, EXIT_UNREACHABLE, EXIT_USAGE } from '../exit-codes.ts';
-import { formatProblems, printable } from './check.ts';
+import { printable } from '../printable.ts';
+import { formatProblems } from './check.ts';
 import { render } from './render.ts';
 
 /** What every command of the client takes. */

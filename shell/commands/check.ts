@@ -5,6 +5,7 @@ import { Chalk, type ChalkInstance } from 'chalk';
 import { readEnvironment, type Environment } from '../config/environment.ts';
 import { loadConfig } from '../config/load.ts';
 import type { Problem, Severity } from '../config/problem.ts';
+import { printable } from '../printable.ts';
 
 export interface CheckOptions {
   /** Warnings make the exit code 1. */
@@ -70,11 +71,4 @@ function formatSummary(file: string, problems: readonly Problem[]): string {
 
 function count(problems: readonly Problem[], severity: Severity): number {
   return problems.filter((problem) => problem.severity === severity).length;
-}
-
-/** Text from outside, made safe for a terminal: no line ends, no escape sequences, nothing that turns its direction. */
-export function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu, (character) => {
-    return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  });
 }

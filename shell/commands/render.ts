@@ -2,7 +2,7 @@
  * Answers for people: the very keys that `--json` prints, as lines and tables. Text from outside is made safe for a terminal.
  */
 import { Chalk } from 'chalk';
-import { printable } from './check.ts';
+import { printable } from '../printable.ts';
 
 export interface RenderOptions {
   readonly colour: boolean;

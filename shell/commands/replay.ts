@@ -1,8 +1,8 @@
 /** `sozu-udp replay FILE`: runs a trace through the core and names the first input that brings other outputs than it did. */
 import { readFileSync } from 'node:fs';
 import { reportReplay, type ReplayReport, type Verdict } from '../../core/index.ts';
+import { printable } from '../printable.ts';
 import { anonymise } from './anonymise.ts';
-import { printable } from './check.ts';
 
 export interface ReplayFlags {
   /** Print the report for programs. */

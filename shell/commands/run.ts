@@ -11,6 +11,7 @@ import {
   type Config,
   type ListenerCounters,
 } from '../../core/index.ts';
+import { AccessLog } from '../access-log.ts';
 import { advice } from '../advice.ts';
 import { readEnvironment } from '../config/environment.ts';
 import { loadConfig } from '../config/load.ts';
@@ -26,7 +27,8 @@ import { Reloader } from '../reloader.ts';
 import { packageVersion } from '../version.ts';
 import { onHangup, onReopen, stopOnSignals } from '../signals.ts';
 import { startWatchers, type Watchers } from '../watchers.ts';
-import { formatProblems, printable } from './check.ts';
+import { printable } from '../printable.ts';
+import { formatProblems } from './check.ts';
 
 /** Exit codes: 0 stopped as asked, 1 could not listen, 2 the configuration has errors. */
 export async function runFile(file: string): Promise<number> {
@@ -40,9 +42,9 @@ export async function runFile(file: string): Promise<number> {
     tell(`${printable(file)}: nothing was started\n`);
     return 2;
   }
-  const opened = openLogOrTell(settings);
+  const opened = openLogsOrTell(settings);
   if (opened === undefined) return 1;
-  const { log, reopen } = opened;
+  const { log, accessLog, reopen } = opened;
   onReopen(reopen);
   const control = await openControl(file, settings, log);
   if (control === 'failed') return 1;
@@ -52,7 +54,9 @@ export async function runFile(file: string): Promise<number> {
     folder: settings.recorder.folder ?? tmpdir(),
   };
   const code = await runConfig({ config, log, recorder }, (proxy) => {
-    const reloader = new Reloader({ file, proxy, log, settings });
+    const adopted = (latest: ShellSettings): void => followTarget(accessLog, latest, log);
+    const reloader = new Reloader({ file, proxy, log, settings, adopted });
+    proxy.accessLog = accessLog;
     reload = () => reloader.reload('signal');
     if (proxy.recorder) proxy.recorder.configuration = () => reloader.settings.text;
     if (settings.watchConfig) unwatch = watchFile(file, () => reloader.reload('watch'), log);
@@ -62,6 +66,7 @@ export async function runFile(file: string): Promise<number> {
   });
   unwatch();
   control?.close();
+  await accessLog.close();
   return code;
 }
 
@@ -86,12 +91,36 @@ async function openControl(
   }
 }
 
-function openLogOrTell(settings: ShellSettings): OpenLog | undefined {
+interface OpenLogs extends OpenLog {
+  readonly accessLog: AccessLog;
+}
+
+function openLogsOrTell(settings: ShellSettings): OpenLogs | undefined {
   try {
-    return openLog(settings);
+    const { log, reopen } = openLog(settings);
+    const accessLog = new AccessLog(log);
+    accessLog.configure(settings.accessLogTarget);
+    const reopenBoth = (): void => {
+      reopen();
+      accessLog.reopen();
+    };
+    return { log, accessLog, reopen: reopenBoth };
   } catch (error) {
     tell(`cannot open the log: ${printable(String(error))}\n`);
     return undefined;
+  }
+}
+
+/** A file that cannot be opened leaves the access log where it was. */
+function followTarget(
+  accessLog: AccessLog,
+  { accessLogTarget: target }: ShellSettings,
+  log: Log,
+): void {
+  try {
+    accessLog.configure(target);
+  } catch (error) {
+    log.error({ file: target, error: String(error) }, 'the access log could not be opened');
   }
 }
 

@@ -7,7 +7,7 @@ import * as z from 'zod';
 import type { ControlClient } from '../control/client.ts';
 import { PROTOCOL_VERSION } from '../control/requests.ts';
 import { EXIT_OK, EXIT_REFUSED, EXIT_USAGE } from '../exit-codes.ts';
-import { printable } from './check.ts';
+import { printable } from '../printable.ts';
 import { printJson, tellReply, withClient, type ClientOptions } from './ask.ts';
 
 type FileOptions = ClientOptions & { readonly file: string };

@@ -6,6 +6,7 @@ import { parse as parseToml, TomlError } from 'smol-toml';
 import { unmap } from '../../core/address.ts';
 import type { Config } from '../../core/config.ts';
 import { seconds } from '../../core/time.ts';
+import { readAccessLog, type AccessLogRead } from './access-log.ts';
 import { clusterSettings } from './cluster-settings.ts';
 import { isTable, readDraft, type Draft, type Table } from './draft.ts';
 import type { Environment } from './environment.ts';
@@ -15,6 +16,7 @@ import { locateKeys } from './locate.ts';
 import { hasIpv4Twin, reportLoops } from './loops.ts';
 import { Report, type Problem } from './problem.ts';
 import { GLOBAL, GLOBAL_KEYS, type GlobalTable } from './schema.ts';
+import { pathOf } from './schema-access-log.ts';
 import { readAdmin, readMetrics, type AdminSettings, type StatsdSettings } from './watchers.ts';
 import { FOREIGN_GLOBAL_KEYS } from './sozu-keys.ts';
 import { reportWarnings } from './warnings.ts';
@@ -26,6 +28,8 @@ export interface ShellSettings {
   readonly commandSocket: string | undefined;
   /** The path of a file, undefined for standard output. */
   readonly logTarget: string | undefined;
+  /** `stdout`, `stderr`, or the path of a file; undefined: there is no access log. */
+  readonly accessLogTarget: string | undefined;
   readonly watchConfig: boolean;
   /** Undefined: nothing is recorded. */
   readonly recorder:
@@ -65,18 +69,24 @@ export function parseConfig(input: string | Uint8Array, environment: Environment
   const report = new Report(locateKeys(text));
   const global = readGlobals(document.table, report);
   const draft = readDraft(document.table, report);
+  const accessLog = readAccessLog(document.table['access_log'], report);
   const admin = readAdmin(document.table['admin'], report);
   const statsd = readMetrics(document.table['metrics'], report);
   reportLoops(draft, environment.localAddresses ?? [], report);
   reportWarnings(draft, global, environment, report);
   return {
-    config: report.failed ? undefined : toConfig(draft, global, environment),
-    settings: report.failed ? undefined : { ...shellSettings(global, text), admin, statsd },
+    config: report.failed ? undefined : toConfig({ draft, global, accessLog }, environment),
+    settings: report.failed
+      ? undefined
+      : { ...shellSettings(global, text), accessLogTarget: accessLog?.target, admin, statsd },
     problems: report.problems,
   };
 }
 
-function shellSettings(global: GlobalTable, text: string): Omit<ShellSettings, 'admin' | 'statsd'> {
+function shellSettings(
+  global: GlobalTable,
+  text: string,
+): Omit<ShellSettings, 'accessLogTarget' | 'admin' | 'statsd'> {
   const { recorder_segment_size: segmentBytes, recorder_folder: folder } = global;
   return {
     recorder: global.recorder ? { segmentBytes, folder } : undefined,
@@ -92,7 +102,7 @@ function shellSettings(global: GlobalTable, text: string): Omit<ShellSettings, '
 
 /** Sōzu has targets that this version has not: they are told, and the log goes to standard output. */
 function logFileOf({ log_target: target }: GlobalTable): string | undefined {
-  return /^file:\/\/(\/[^\0]+)$/.exec(target)?.[1];
+  return pathOf(target);
 }
 
 /** The answer to a file that cannot be read as a configuration at all. */
@@ -160,7 +170,13 @@ function reportLogTarget(global: GlobalTable, report: Report): void {
   report.warning(['log_target'], 'no such target here: the log goes to standard output', fix);
 }
 
-const TABLES_READ: ReadonlySet<string> = new Set(['listeners', 'clusters', 'admin', 'metrics']);
+const TABLES_READ: ReadonlySet<string> = new Set([
+  'listeners',
+  'clusters',
+  'access_log',
+  'admin',
+  'metrics',
+]);
 
 function reportForeignGlobals(document: Table, report: Report): void {
   const without: string[] = [];
@@ -181,7 +197,13 @@ function reportForeignGlobals(document: Table, report: Report): void {
   }
 }
 
-function toConfig(draft: Draft, global: GlobalTable, environment: Environment): Config {
+interface Read {
+  readonly draft: Draft;
+  readonly global: GlobalTable;
+  readonly accessLog: AccessLogRead | undefined;
+}
+
+function toConfig({ draft, global, accessLog }: Read, environment: Environment): Config {
   const bounds = {
     descriptorLimit: environment.descriptorLimit,
     maxConnections: global.max_connections,
@@ -194,5 +216,6 @@ function toConfig(draft: Draft, global: GlobalTable, environment: Environment): 
     }),
     clusters: draft.clusters.map(clusterSettings),
     grace: seconds(global.grace),
+    accessLog: accessLog?.settings,
   };
 }

@@ -8,6 +8,7 @@ import type { Address } from '../../core/address.ts';
 import { LIMITS, type LoadBalancing, type LoadMetric } from '../../core/config.ts';
 import { ipPort } from './ip-port.ts';
 import { ours, sozu, u32, withFallback, withReason, type DocumentedTable } from './key-notes.ts';
+import { ACCESS_LOG_KEYS } from './schema-access-log.ts';
 import { WATCHER_TABLES } from './schema-admin.ts';
 import { FLOW_KEYS, UDP, type UdpTable } from './schema-flows.ts';
 import { HEALTH_KEYS } from './schema-health.ts';
@@ -247,6 +248,7 @@ export const TABLES: readonly DocumentedTable[] = [
   { header: 'clusters.<id>.backends[]', shape: backendShape },
   ...FLOW_KEYS,
   HEALTH_KEYS,
+  ACCESS_LOG_KEYS,
   ...WATCHER_TABLES,
 ];
 

@@ -10,10 +10,10 @@ import {
   type Reply,
   type Status,
 } from '../../core/index.ts';
-import { printable } from '../commands/check.ts';
 import { readEnvironment } from '../config/environment.ts';
 import type { ListenerBounds } from '../config/listener-config.ts';
 import type { Log } from '../log.ts';
+import { printable } from '../printable.ts';
 import type { Proxy } from '../proxy.ts';
 import type { Reloader } from '../reloader.ts';
 import type { DecodedRequest, WireReply } from './codec.ts';

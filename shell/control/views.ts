@@ -182,6 +182,10 @@ export function commandView(command: ConfigCommand): View {
       return { kind: command.kind, cluster: command.cluster, backends: command.backends.length };
     case 'SetGrace':
       return { kind: command.kind, grace: toSeconds(command.grace) };
+    case 'SetAccessLog': {
+      const { oneIn, linesPerSecond } = command.settings ?? {};
+      return { kind: command.kind, one_in: oneIn, lines_per_second: linesPerSecond };
+    }
     case 'RemoveCluster':
       return command;
     default: {

@@ -3,7 +3,13 @@ import type { Address } from '../../core/address.ts';
 import type { AmplificationLimits } from '../../core/amplification.ts';
 import type { Cidr } from '../../core/cidr.ts';
 import type { ClusterKnobs, Command } from '../../core/commands.ts';
-import type { ClusterSettings, Config, ListenerConfig, SourceRates } from '../../core/config.ts';
+import type {
+  AccessLogSettings,
+  ClusterSettings,
+  Config,
+  ListenerConfig,
+  SourceRates,
+} from '../../core/config.ts';
 import type { Backend } from '../../core/contract.ts';
 import type { FlowCursor, FlowFilter } from '../../core/flow-commands.ts';
 import type { Hash64 } from '../../core/hash.ts';
@@ -139,10 +145,13 @@ const LISTENER: Check<ListenerConfig> = objectOf<ListenerConfig>({
   cluster: maybe(NAME),
 });
 
+const ACCESS_LOG = objectOf<AccessLogSettings>({ oneIn: SIZE, linesPerSecond: SIZE });
+
 export const CONFIG: Check<Config> = objectOf<Config>({
   listeners: listOf(LISTENER),
   clusters: listOf(CLUSTER),
   grace: DURATION,
+  accessLog: maybe(ACCESS_LOG),
 });
 
 const AT_LISTENER = { address: ADDRESS };
@@ -163,6 +172,7 @@ export const COMMAND: Check<Command> = oneOfKinds<Command>({
   SetWeight: { ...OF_CLUSTER, weight: COUNT },
   SetBackends: { cluster: NAME, backends: listOf(BACKEND) },
   SetGrace: { grace: DURATION },
+  SetAccessLog: { settings: maybe(ACCESS_LOG) },
   DrainBackend: { ...OF_CLUSTER, deadline: maybe(DURATION), force: maybe(flag) },
   UndrainBackend: OF_CLUSTER,
   DisableBackend: { ...OF_CLUSTER, force: maybe(flag) },

@@ -65,8 +65,8 @@ export const LIFETIME_MUTANTS: readonly Mutant[] = [
     id: 'timer-not-moved-on-close',
     file: 'core/live-flows.ts',
     search:
-      "this.outputs.push({ kind: 'CloseFlow', flow: flowId(slot), reason });\n    this.reschedule();",
-    replace: "this.outputs.push({ kind: 'CloseFlow', flow: flowId(slot), reason });",
+      "this.outputs.push({ kind: 'CloseFlow', flow: flowId(slot), reason, was });\n    this.reschedule();",
+    replace: "this.outputs.push({ kind: 'CloseFlow', flow: flowId(slot), reason, was });",
     announces: 'closing the flow that is due first leaves the timer where it was',
   },
   {
@@ -122,9 +122,9 @@ export const LIFETIME_MUTANTS: readonly Mutant[] = [
     id: 'close-before-evicted',
     file: 'core/live-flows.ts',
     search:
-      "this.outputs.push(FLOW_EVICTED);\n    this.outputs.push({ kind: 'CloseFlow', flow: flowId(slot), reason });",
+      "this.outputs.push(FLOW_EVICTED);\n    this.outputs.push({ kind: 'CloseFlow', flow: flowId(slot), reason, was });",
     replace:
-      "this.outputs.push({ kind: 'CloseFlow', flow: flowId(slot), reason });\n    this.outputs.push(FLOW_EVICTED);",
+      "this.outputs.push({ kind: 'CloseFlow', flow: flowId(slot), reason, was });\n    this.outputs.push(FLOW_EVICTED);",
     announces: 'the socket of a flow is closed before the flow is counted as evicted',
   },
   {
