@@ -136,6 +136,13 @@ describe('lines', () => {
     expect(bench.reports.at(-1)).toMatchObject({ kind: 'Stopped' });
   });
 
+  test('that were left out when it is switched off are told then', () => {
+    const bench = started({ oneIn: 1, linesPerSecond: 1 }, { requests: 1 });
+    for (let port = 1; port <= 3; port += 1) exchange(bench, `10.1.0.1:${port}`, 'x');
+    bench.configure(config(undefined, { requests: 1 }));
+    expect(endsOf(bench).at(-1)).toEqual({ kind: 'FlowEndsSuppressed', suppressed: 2 });
+  });
+
   test('of one second are counted from its first line, for any times and any bound', () => {
     const gaps = fc.array(fc.integer({ min: 0, max: 900_000 }), { maxLength: 40 });
     fc.assert(

@@ -62,25 +62,57 @@ function destinationTo(dest: string | number): Destination {
 /** At most one line per reason in this time. */
 const QUIET_MILLISECONDS = 10_000;
 
-/** Lets the first of its kind through, then one every ten seconds with the number suppressed in between. */
+/** Reasons that are told apart. */
+const REASONS_MAX = 1_024;
+
+interface Told {
+  at: number;
+  suppressed: number;
+}
+
+/**
+ * Lets the first of its kind through, then one every ten seconds with the number suppressed in between. With more reasons than
+ * there is room for, those that were silent for ten seconds make way; if there are none, the others share one line.
+ */
 export class LogLimiter {
   private readonly clock: () => number;
-  private readonly lastByReason = new Map<string, { at: number; suppressed: number }>();
+  private readonly reasonsMax: number;
+  /** In the order of their last lines. */
+  private readonly byReason = new Map<string, Told>();
+  private readonly others: Told = { at: -Infinity, suppressed: 0 };
 
-  /** `clock` is in milliseconds. Reasons must come from a closed set: there is one entry for each. */
-  constructor(clock: () => number = () => performance.now()) {
+  /** `clock` is in milliseconds. */
+  constructor(clock: () => number = () => performance.now(), reasonsMax: number = REASONS_MAX) {
     this.clock = clock;
+    this.reasonsMax = reasonsMax;
   }
 
   /** The number suppressed since the last line, or undefined when this one is to be suppressed too. */
   admit(reason: string): number | undefined {
     const now = this.clock();
-    const last = this.lastByReason.get(reason);
-    if (last !== undefined && now - last.at < QUIET_MILLISECONDS) {
-      last.suppressed += 1;
+    const told = this.byReason.get(reason) ?? this.newReason(now);
+    if (now - told.at < QUIET_MILLISECONDS) {
+      told.suppressed += 1;
       return undefined;
     }
-    this.lastByReason.set(reason, { at: now, suppressed: 0 });
-    return last?.suppressed ?? 0;
+    const { suppressed } = told;
+    told.at = now;
+    told.suppressed = 0;
+    if (told !== this.others) {
+      this.byReason.delete(reason);
+      this.byReason.set(reason, told);
+    }
+    return suppressed;
+  }
+
+  /** What a reason that makes way had left to tell, the others tell. */
+  private newReason(now: number): Told {
+    if (this.byReason.size >= this.reasonsMax) {
+      const [oldest] = this.byReason;
+      if (oldest === undefined || now - oldest[1].at < QUIET_MILLISECONDS) return this.others;
+      this.others.suppressed += oldest[1].suppressed;
+      this.byReason.delete(oldest[0]);
+    }
+    return { at: -Infinity, suppressed: 0 };
   }
 }

@@ -5,10 +5,11 @@ import { AssertionError } from '../core/index.ts';
 import { addControlCommands } from './commands/control.ts';
 import { addLocalCommands } from './commands/local.ts';
 import { EXIT_BUG, EXIT_USAGE } from './exit-codes.ts';
+import { printableLines } from './printable.ts';
 import { packageVersion } from './version.ts';
 
 process.on('uncaughtException', (error) => {
-  process.stderr.write(`${error.stack ?? String(error)}\n`);
+  process.stderr.write(printableLines(`${error.stack ?? String(error)}\n`));
   process.exit(error instanceof AssertionError ? EXIT_BUG : 1);
 });
 // A reader that has seen enough, such as `head`, is no failure: the exit code stays that of the command.
@@ -24,6 +25,7 @@ function program(): Command {
     .version(packageVersion(), '--version', 'print the version')
     .helpOption('--help', 'print this help')
     .showHelpAfterError()
+    .configureOutput({ writeErr: (text) => void process.stderr.write(printableLines(text)) })
     .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : EXIT_USAGE))
     .addHelpText(
       'after',

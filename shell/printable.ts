@@ -6,3 +6,8 @@ export function printable(text: string): string {
     return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
   });
 }
+
+/** The same of text that has line ends of its own. */
+export function printableLines(text: string): string {
+  return text.split('\n').map(printable).join('\n');
+}

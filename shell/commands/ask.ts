@@ -58,7 +58,7 @@ export function codeOf(reply: WireReply): number {
 }
 
 export function printJson(body: object): void {
-  process.stdout.write(`${JSON.stringify({ v: PROTOCOL_VERSION, ...body })}\n`);
+  process.stdout.write(`${printable(JSON.stringify({ v: PROTOCOL_VERSION, ...body }))}\n`);
 }
 
 export function colourOut(): { readonly colour: boolean } {

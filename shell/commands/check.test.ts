@@ -97,3 +97,9 @@ async function check(
   const code = await runCheck(file, { environment: {}, write, ...options });
   return { code, printed: printed.join(''), file };
 }
+
+test('as JSON too it has nothing that a terminal obeys, and says the same', async () => {
+  const { printed } = await check(`"\u009b\u202ekey" = 1\n${clean}`, { json: true });
+  expect(printed.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u);
+  expect(JSON.stringify(JSON.parse(printed))).toContain('\u009b\u202ekey');
+});

@@ -5,7 +5,7 @@ import { Chalk, type ChalkInstance } from 'chalk';
 import { readEnvironment, type Environment } from '../config/environment.ts';
 import { loadConfig } from '../config/load.ts';
 import type { Problem, Severity } from '../config/problem.ts';
-import { printable } from '../printable.ts';
+import { printable, printableLines } from '../printable.ts';
 
 export interface CheckOptions {
   /** Warnings make the exit code 1. */
@@ -26,7 +26,7 @@ export function runCheck(file: string, options: CheckOptions = {}): Promise<numb
   const colour = options.colour ?? false;
   if (options.json === true) {
     const ok = count(problems, 'error') === 0;
-    write(`${JSON.stringify({ schema: 1, file, problems, ok }, undefined, 2)}\n`);
+    write(printableLines(`${JSON.stringify({ schema: 1, file, problems, ok }, undefined, 2)}\n`));
   } else {
     write(formatProblems(problems, { colour }) + formatSummary(file, problems));
   }

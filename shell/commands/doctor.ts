@@ -4,7 +4,7 @@ import type { Severity } from '../config/problem.ts';
 import { examine } from '../doctor/examine.ts';
 import type { Finding } from '../doctor/finding.ts';
 import { thisMachine, type Machine } from '../doctor/machine.ts';
-import { printable } from '../printable.ts';
+import { printable, printableLines } from '../printable.ts';
 
 export interface DoctorOptions {
   /** Undefined: the machine alone. */
@@ -25,7 +25,8 @@ export async function runDoctor(options: DoctorOptions = {}): Promise<number> {
   const write = options.write ?? ((text: string): void => void process.stdout.write(text));
   const code = exitCode(findings);
   if (options.json === true) {
-    write(`${JSON.stringify({ schema: 1, file, findings, ok: code === 0 }, undefined, 2)}\n`);
+    const answer = { schema: 1, file, findings, ok: code === 0 };
+    write(printableLines(`${JSON.stringify(answer, undefined, 2)}\n`));
   } else {
     const chalk = new Chalk({ level: options.colour === true ? 1 : 0 });
     write(findings.map((finding) => format(finding, chalk)).join('') + summary(findings));

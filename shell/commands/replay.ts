@@ -1,7 +1,7 @@
 /** `sozu-udp replay FILE`: runs a trace through the core and names the first input that brings other outputs than it did. */
 import { readFileSync } from 'node:fs';
 import { reportReplay, type ReplayReport, type Verdict } from '../../core/index.ts';
-import { printable } from '../printable.ts';
+import { printable, printableLines } from '../printable.ts';
 import { anonymise } from './anonymise.ts';
 
 export interface ReplayFlags {
@@ -36,7 +36,9 @@ export function runReplay(
   const list = from === undefined ? undefined : { from, count };
   const report = reportReplay(bytes, { list });
   write(
-    json ? `${JSON.stringify(forPrograms(file, report), undefined, 2)}\n` : forPeople(file, report),
+    json
+      ? printableLines(`${JSON.stringify(forPrograms(file, report), undefined, 2)}\n`)
+      : forPeople(file, report),
   );
   return EXIT_CODES[report.verdict];
 }

@@ -155,7 +155,7 @@ export async function runConfig(
   });
   const watchers = (await started(proxy)) ?? NO_WATCHERS;
   if (typeof watchers === 'string') {
-    tell(`${watchers}\n`);
+    tell(`${printable(watchers)}\n`);
     proxy.stop();
     return 1;
   }

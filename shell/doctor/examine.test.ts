@@ -1,5 +1,5 @@
 /** What the doctor says of machines that are well, of those that lack one thing, and of garbage. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
@@ -126,8 +126,11 @@ describe('one thing amiss', () => {
     expect(await findings(off)).toEqual([]);
     const only = { '/proc/sys/net/ipv6/bindv6only': '1\n' };
     expect(await findings(only, v6)).toEqual([]);
-    const dual = await findings(only, config({}, '[::]:53'));
-    expect(dual).toMatchObject([{ check: 'ipv6', severity: 'warning' }]);
+    const dual = config({}, '[::]:53');
+    expect(await findings(only, dual)).toMatchObject([{ check: 'ipv6', severity: 'warning' }]);
+    const twin = '[[listeners]]\nprotocol = "udp"\naddress = "0.0.0.0:53"\n';
+    const both = write('both.toml', readFileSync(dual, 'utf8').replace('[[', `${twin}[[`));
+    expect(await findings(only, both)).toEqual([]);
   });
 
   test('an address that another program has, unless it may be ours', async () => {
