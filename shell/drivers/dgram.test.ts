@@ -1,12 +1,11 @@
 import { createHook } from 'node:async_hooks';
-import { spawn } from 'node:child_process';
 import { Socket } from 'node:dgram';
-import { once } from 'node:events';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { afterEach, expect, test, vi } from 'vitest';
 import { ipv4, listenerId, socketId, type Arrivals } from '../../core/index.ts';
 import { bufferLaws } from '../../core/ports-buffer.laws.ts';
 import { driverLaws } from '../../core/ports.laws.ts';
+import { withoutDescriptors } from '../../test/descriptor-limit.ts';
 import { LOOPBACK, type World } from '../../test/driver-bench.ts';
 import { needIpv6, needPeers } from '../../test/e2e/peers.ts';
 import { LoopbackPeer } from '../../test/loopback-peer.ts';
@@ -71,19 +70,6 @@ function worldOf(driver: DgramDriver, arrivals: Arrivals): World {
       await setImmediate();
     },
   };
-}
-
-/** Lowers this process's own limit while `run` is called; a shell that is already there raises it again. */
-async function withoutDescriptors(run: () => void): Promise<void> {
-  const limit = (soft: string): string => `prlimit --pid ${process.pid} --nofile=${soft}:`;
-  const script = `old=$(prlimit --pid ${process.pid} --nofile --noheadings --output=SOFT)
-    ${limit('3')} && echo lowered && read answer; ${limit('$old')}`;
-  const shell = spawn('sh', ['-c', script], { stdio: ['pipe', 'pipe', 'inherit'] });
-  const closed = once(shell, 'close');
-  await once(shell.stdout, 'data');
-  run();
-  shell.stdin.end('\n');
-  await closed;
 }
 
 /**

@@ -9,7 +9,11 @@ export function inodeOf(socket: Socket): number | undefined {
     ({ description }) => description === 'state symbol',
   );
   const descriptor = symbol && field(field(Reflect.get(socket, symbol), 'handle'), 'fd');
-  if (typeof descriptor !== 'number') return undefined;
+  return typeof descriptor === 'number' ? inodeOfDescriptor(descriptor) : undefined;
+}
+
+/** The same of an open descriptor. */
+export function inodeOfDescriptor(descriptor: number): number | undefined {
   try {
     const [, inode] = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${descriptor}`)) ?? [];
     return inode === undefined ? undefined : Number(inode);
