@@ -38,6 +38,24 @@ test('several writes at once are one change', async () => {
   expect(count()).toBe(1);
 });
 
+test('a link to itself is awaited like a file that is gone', async () => {
+  const { folder, file, changes } = watched((path) => symlinkSync('proxy.toml', path));
+  writeFileSync(join(folder, 'new'), 'another');
+  renameSync(join(folder, 'new'), file);
+  await changes(1);
+});
+
+test('a folder that another takes the place of is followed there', async () => {
+  const { folder, file, changes } = watched();
+  renameSync(folder, `${folder}.old`);
+  onTestFinished(() => rmSync(`${folder}.old`, { recursive: true }));
+  mkdirSync(folder);
+  writeFileSync(file, 'longer than before');
+  await changes(1);
+  writeFileSync(file, 'longer than before and now');
+  await changes(2);
+});
+
 test('a folder that is not there is told, and nothing fails', () => {
   const lines: string[] = [];
   const log = pino({}, { write: (line) => void lines.push(line) });

@@ -1,6 +1,6 @@
 /** One command of the client from start to end: finds the proxy, asks, prints, and says with which code to end. */
 import { Chalk } from 'chalk';
-import { ControlClient, UnreachableError } from '../control/client.ts';
+import { ControlClient, foreign, UnreachableError } from '../control/client.ts';
 import type { WireReply } from '../control/codec.ts';
 import { PROTOCOL_VERSION } from '../control/requests.ts';
 import { clientSocket, SOCKET_VARIABLE } from '../control/socket-path.ts';
@@ -35,8 +35,7 @@ export async function withClient(
       client.close();
     }
   } catch (error) {
-    if (!(error instanceof UnreachableError)) throw error;
-    const { message } = error;
+    const { message } = foreign(error);
     if (options.json === true) printJson({ ok: false, error: { kind: 'Unreachable', message } });
     else process.stderr.write(`${printable(message)}\n`);
     return EXIT_UNREACHABLE;

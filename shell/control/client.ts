@@ -8,6 +8,16 @@ import { PROTOCOL_VERSION } from './requests.ts';
 /** No proxy answers there, or not one that speaks our language. */
 export class UnreachableError extends Error {}
 
+const FOREIGN = 'the proxy speaks another language, or another version';
+
+/** What the failure to read an answer tells: one of another shape, or deeper than any of ours. Throws any other again. */
+export function foreign(error: unknown): UnreachableError {
+  if (error instanceof UnreachableError) return error;
+  if (error instanceof z.ZodError || error instanceof RangeError)
+    return new UnreachableError(FOREIGN);
+  throw error;
+}
+
 /** A proxy with forty thousand backends says some ten MiB in a line. */
 const LINE_BYTES_MAX: number = 256 << 20;
 
@@ -120,13 +130,18 @@ export class ControlClient {
   private onData(chunk: Uint8Array): void {
     const lines = this.splitter.push(chunk);
     if (lines === undefined) return this.fail('the proxy says more than can be true');
-    for (const line of lines) this.onLine(line);
+    try {
+      for (const line of lines) this.onLine(line);
+    } catch (error) {
+      // Whoever hears a part or an event may find it to be none.
+      this.fail(foreign(error).message);
+    }
     return undefined;
   }
 
   private onLine(bytes: Uint8Array): void {
     const line = LINE.safeParse(parseJson(bytes));
-    if (!line.success) return this.fail('the proxy speaks another language, or another version');
+    if (!line.success) return this.fail(FOREIGN);
     const { id, part, event, missed } = line.data;
     if (event !== undefined) return this.hear({ kind: 'event', event });
     if (missed !== undefined) return this.hear({ kind: 'missed', missed });
@@ -142,7 +157,7 @@ export class ControlClient {
       return this.fail(`the proxy does not take what we say${message}`);
     }
     if (part !== undefined) return waiting.hearPart(part);
-    if (!reply.success) return this.fail('the proxy speaks another language, or another version');
+    if (!reply.success) return this.fail(FOREIGN);
     this.waiting.delete(id);
     return waiting.settle(reply.data);
   }
