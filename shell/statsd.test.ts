@@ -67,6 +67,20 @@ test('writes a cluster as a tag where told to, and makes any name safe', async (
     expect(line).toMatch(/^edge\.sozu[\w.]+(?:,cluster_id=[\w-]+)?:\d+\|[cg]$/);
 });
 
+test('clusters that have one name there are told together', async () => {
+  const named = (
+    cluster: string,
+    ...backends: readonly number[]
+  ): ReturnType<typeof clusterSettings> =>
+    clusterSettings({ cluster, backends: backendsOf(...backends) });
+  bench.configure(configOf([named('dns.eu', 1), named('dns_eu', 2, 3)]));
+  start();
+  expect(await pushed()).toContain('sozu.dns_eu.cluster.total_backends:3|g');
+  bench.ask('10.9.0.1:1');
+  const next = [...(await pushed())];
+  expect(next.filter((line) => line.startsWith('sozu.dns_eu'))).toEqual([]);
+});
+
 test('leaves clusters out where told to', async () => {
   start({ clusters: false });
   expect(await pushed()).toEqual(new Set(['sozu.udp.active_flows:0|g']));

@@ -76,36 +76,29 @@ export class Statsd {
   /** Lines for whatever changed. */
   private news(): string[] {
     const { totals, measured } = this.sources();
-    const lines: string[] = [];
-    for (const { key } of LISTENER_PLACES) this.counter(lines, CATALOGUE[key].name, totals[key]);
-    this.counter(lines, 'udp.datagrams.dropped', droppedDatagrams(totals));
-    this.gauge(lines, 'udp.active_flows', activeFlows(totals));
-    if (!this.settings.clusters) return lines;
+    const figures = new Figures();
+    const put = (kind: Kind, name: string, value: number, cluster?: string): void =>
+      figures.add(kind, this.fullName(name, cluster), value);
+    for (const { key } of LISTENER_PLACES) put('counter', CATALOGUE[key].name, totals[key]);
+    put('counter', 'udp.datagrams.dropped', droppedDatagrams(totals));
+    put('gauge', 'udp.active_flows', activeFlows(totals));
     const failOpen = measured.clusters.failOpenSelections;
-    for (const [cluster, sums] of measured.clusterSums.sums) {
+    for (const [cluster, sums] of this.settings.clusters ? measured.clusterSums.sums : []) {
       for (const { key } of CLUSTER_PLACES) {
         const { name, kind } = CLUSTER_CATALOGUE[key];
         const value = key === 'failOpen' ? (failOpen.get(cluster)?.selections ?? 0) : sums[key];
-        if (kind === 'gauge') this.gauge(lines, name, value, cluster);
-        else this.counter(lines, name, value, cluster);
+        put(kind, name, value, cluster);
       }
     }
-    return lines;
+    return figures.entries.flatMap(([name, figure]) => this.line(name, figure));
   }
 
-  private counter(lines: string[], name: string, value: number, cluster?: string): void {
-    const full = this.fullName(name, cluster);
-    const delta = value - (this.sent.get(full) ?? 0);
-    if (delta === 0) return;
-    this.sent.set(full, value);
-    lines.push(`${full}:${delta}|c`);
-  }
-
-  private gauge(lines: string[], name: string, value: number, cluster?: string): void {
-    const full = this.fullName(name, cluster);
-    if (this.sent.get(full) === value) return;
-    this.sent.set(full, value);
-    lines.push(`${full}:${value}|g`);
+  private line(name: string, { kind, value }: Figure): string[] {
+    const before = this.sent.get(name);
+    this.sent.set(name, value);
+    if (kind === 'gauge') return before === value ? [] : [`${name}:${value}|g`];
+    const delta = value - (before ?? 0);
+    return delta === 0 ? [] : [`${name}:${delta}|c`];
   }
 
   private fullName(name: string, cluster: string | undefined): string {
@@ -113,6 +106,26 @@ export class Statsd {
     if (cluster === undefined) return `${prefix}.${name}`;
     const safe = cluster.slice(0, CLUSTER_LENGTH_MAX).replaceAll(/[^A-Za-z0-9_-]/g, '_');
     return tagged ? `${prefix}.${name},cluster_id=${safe}` : `${prefix}.${safe}.${name}`;
+  }
+}
+
+type Kind = 'counter' | 'gauge';
+
+interface Figure {
+  readonly kind: Kind;
+  readonly value: number;
+}
+
+/** Sums by name: clusters whose names differ only in what a statsd does not take share one. */
+class Figures {
+  private readonly byName = new Map<string, Figure>();
+
+  get entries(): [string, Figure][] {
+    return [...this.byName];
+  }
+
+  add(kind: Kind, name: string, value: number): void {
+    this.byName.set(name, { kind, value: value + (this.byName.get(name)?.value ?? 0) });
   }
 }
 

@@ -56,3 +56,14 @@ function note<S extends z.ZodType>(schema: S, about: KeyNotes): S {
 export function u32(): z.ZodInt {
   return z.int().min(0).max(0xffff_ffff);
 }
+
+/** No file system has a name with a NUL in it; what would be asked for such a file fails much later. */
+export function fileName(lengthMin = 1): z.ZodString {
+  return z
+    .string()
+    .min(lengthMin)
+    .refine((text) => !text.includes('\0'), {
+      error: 'a path with a NUL in it',
+      params: { fix: 'write a path without \\u0000' },
+    });
+}

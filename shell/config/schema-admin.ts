@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import type { Address } from '../../core/address.ts';
 import { ipPort } from './ip-port.ts';
-import { ours, sozu, type DocumentedTable } from './key-notes.ts';
+import { fileName, ours, sozu, type DocumentedTable } from './key-notes.ts';
 
 const adminShape = {
   address: ours(
@@ -10,19 +10,19 @@ const adminShape = {
     'Where `/metrics`, `/live`, `/ready`, `/status`, `/flows` and `/events` are served. Port 0 lets the kernel choose.',
   ),
   token_file: ours(
-    z.string().min(1).optional(),
+    fileName().optional(),
     'A file whose first line is a token of 16 characters or more. Then all paths but `/live` and `/ready` need ' +
       '`Authorization: Bearer`. Required unless the address is loopback.',
   ),
   allowed_hosts: ours(
-    z.array(z.string().min(1)).default([]),
+    z.array(hostName()).default([]),
     'Names that clients may call this server by, besides its IP addresses and `localhost`.',
   ),
 };
 
 const metricsShape = {
   address: sozu(ipPort(), 'A statsd, told over UDP once a second what changed.'),
-  prefix: sozu(z.string().min(1).default('sozu'), 'What every name begins with.'),
+  prefix: sozu(prefix().default('sozu'), 'What every name begins with.'),
   tagged_metrics: sozu(
     z.boolean().default(false),
     'Write clusters as a tag, `name,cluster_id=dns`, and not into the name.',
@@ -53,3 +53,25 @@ export const WATCHER_TABLES: readonly DocumentedTable[] = [
   { header: '[admin]', shape: adminShape },
   { header: '[metrics]', shape: metricsShape },
 ];
+
+/** Compared with what clients say: anything but a name alone would never match. */
+function hostName(): z.ZodString {
+  return z
+    .string()
+    .min(1)
+    .refine((text) => /^[\w.-]*$/.test(text), {
+      error: 'not a name alone',
+      params: { fix: 'write a host name, without a port and without *' },
+    });
+}
+
+/** What a statsd takes in a name, and as long as leaves room for the rest of a line in a packet. */
+function prefix(): z.ZodString {
+  return z
+    .string()
+    .min(1)
+    .refine((text) => /^[\w.-]{0,200}$/.test(text), {
+      error: 'no beginning of a name of metrics',
+      params: { fix: 'write letters, digits, dots, "-" and "_", 200 at most' },
+    });
+}

@@ -7,7 +7,15 @@ import * as z from 'zod';
 import type { Address } from '../../core/address.ts';
 import { LIMITS, type LoadBalancing, type LoadMetric } from '../../core/config.ts';
 import { ipPort } from './ip-port.ts';
-import { ours, sozu, u32, withFallback, withReason, type DocumentedTable } from './key-notes.ts';
+import {
+  fileName,
+  ours,
+  sozu,
+  u32,
+  withFallback,
+  withReason,
+  type DocumentedTable,
+} from './key-notes.ts';
 import { ACCESS_LOG_KEYS } from './schema-access-log.ts';
 import { WATCHER_TABLES } from './schema-admin.ts';
 import { FLOW_KEYS, UDP, type UdpTable } from './schema-flows.ts';
@@ -88,7 +96,7 @@ const globalShape = {
   ),
   command_socket: withFallback(
     sozu(
-      z.string().optional(),
+      fileName(0).optional(),
       'The Unix socket that control commands use; a relative path starts at the folder of this file. ' +
         'Empty: none. See doc/CONTROL.md.',
     ),
@@ -118,7 +126,7 @@ const globalShape = {
     'Room for 80,000 questions and their answers in each, and it is hardly noticed in memory.',
   ),
   recorder_folder: withFallback(
-    ours(z.string().min(1).optional(), 'Where traces are written, with mode 0600.'),
+    ours(fileName().optional(), 'Where traces are written, with mode 0600.'),
     'the system’s folder for temporary files',
   ),
 };

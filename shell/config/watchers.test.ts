@@ -86,6 +86,22 @@ detail = "clusters"`);
   );
 });
 
+test.each([
+  ['[admin]\naddress = "[::1]:1"\nallowed_hosts = ["lb:80", "*", "*.a", "a b", "ok.example"]', 4],
+  ['[admin]\naddress = "[::1]:1"\ntoken_file = "/a\\u0000b"', 1],
+  ['[metrics]\naddress = "[::1]:1"\nprefix = "a:1|c\\nb"', 1],
+  [`[metrics]\naddress = "[::1]:1"\nprefix = "${'a'.repeat(201)}"`, 1],
+  ['[metrics]\naddress = "[::1]:1"\nprefix = "edge-1.sozu_udp"', 0],
+  ['recorder_folder = "/a\\u0000b"', 1],
+  ['command_socket = "/a\\u0000b"', 1],
+  ['command_socket = ""', 0],
+])('text that could never mean what was meant is an error: %j', (tables, count) => {
+  const { problems } = parsed(tables);
+  const told = problems.filter(({ severity }) => severity === 'error');
+  expect(told).toHaveLength(count);
+  for (const { fix } of told) expect(fix).toMatch(/^write /);
+});
+
 test('names are compared without regard to case', () => {
   const { settings } = parsed('[admin]\naddress = "[::1]:1"\nallowed_hosts = ["LB.Example.com"]');
   expect(settings?.admin?.hosts).toEqual(['lb.example.com']);
