@@ -47,6 +47,8 @@ export class SelectionModel {
   private turn = 0;
   private eligible: Eligible | undefined;
   private readonly tables = new Map<number, number[]>();
+  /** When the first datagram went to any of them: seconds are counted from there. */
+  private firstAt: number | undefined;
   /** Seconds in which datagrams went to each backend. */
   private readonly forwards: number[][] = [[], [], [], []];
 
@@ -102,10 +104,15 @@ export class SelectionModel {
 
   forwarded(backend: number, now: number): void {
     if (!this.initial.byRequests) return;
-    const second = Math.floor(now / 1_000_000);
+    this.firstAt ??= now;
+    const second = this.secondOf(now);
     const recent = (this.forwards[backend] ?? []).filter((one) => one > second - 10);
     recent.push(second);
     this.forwards[backend] = recent;
+  }
+
+  private secondOf(now: number): number {
+    return Math.floor((now - (this.firstAt ?? now)) / 1_000_000);
   }
 
   /** The affinity key of a client as the flow machine must compute it. */
@@ -202,7 +209,7 @@ export class SelectionModel {
 
   private loadOf(backend: number, now: number): number {
     if (!this.initial.byRequests) return this.flows[backend] ?? 0;
-    const second = Math.floor(now / 1_000_000);
+    const second = this.secondOf(now);
     let count = 0;
     for (const one of this.forwards[backend] ?? []) if (one > second - 10) count += 1;
     return count;
