@@ -6,7 +6,7 @@ import { after, microseconds, type Duration, type Instant } from '../../core/tim
 import { Digest } from '../digest.ts';
 import { runTasks, RunFailure } from '../executor.ts';
 import { unreachable, type Observer, type Property, type Violation } from '../properties.ts';
-import { seededStreams } from '../random.ts';
+import { seededStreams, type Streams } from '../random.ts';
 import type { Seed } from '../seed.ts';
 import type { Channel } from '../task.ts';
 import type { Script, ScriptEntry, WorldAction } from './actions.ts';
@@ -59,7 +59,8 @@ export async function runWorldSeed(
   options: WorldRunOptions,
 ): Promise<WorldRunResult> {
   const streams = seededStreams(seed);
-  const { spec, cast } = scenario.plan(streams);
+  const { spec: planned, cast } = scenario.plan(streams);
+  const spec = withOwnChance(planned, streams);
   const run = new WorldRun(spec, seed, options);
   await run.guardedAsync(async () => {
     const world = run.open();
@@ -77,6 +78,16 @@ export async function runWorldSeed(
     run.drain();
   });
   return run.result();
+}
+
+/** No two seeds share what their proxies draw, or how these lay out their tables. */
+function withOwnChance(spec: WorldSpec, { config }: Streams): WorldSpec {
+  const proxies = spec.proxies.map((proxy, number) => {
+    const random = config.fork(`chance of proxy ${number}`);
+    const [high, low] = [random.choose('high', 2 ** 32), random.choose('low', 2 ** 32)];
+    return { ...proxy, randomSeed: { high, low } };
+  });
+  return { ...spec, proxies };
 }
 
 /** Does what a script says, in the world of its first state. */

@@ -57,7 +57,10 @@ export const BASELINE: OracleKind = {
         ControlOutput: ({ process, output }) => of(process).hearControlOutput(output),
         TurnEnded: (sample) => of(sample.process).turnEnded(sample),
         Crashed: ({ process }) => void processes.delete(process),
-        Exited: ({ process }) => void processes.delete(process),
+        Exited: ({ process }, at) => {
+          of(process).finish(at);
+          processes.delete(process);
+        },
       },
       finish: (at) => {
         for (const traces of processes.values()) traces.finish(at);

@@ -7,7 +7,7 @@ import { LOSSES } from './losses.ts';
 let runs: RecordedRun[];
 
 beforeAll(async () => {
-  runs = await roughRuns(8);
+  runs = await roughRuns(16);
 }, 60_000);
 
 test('accepts honest runs, and their independent events in another order', () => {
