@@ -15,5 +15,7 @@ fi
 if [ "$part" != lint ]; then
   step npx vitest run
   step node --enable-source-maps dist/sim/cli/main.js
+  # Every scenario of worlds, briefly.
+  step node --enable-source-maps dist/sim/cli/main.js --all --seeds 4
   if [ "${CI:-}" = true ]; then step node --enable-source-maps dist/tools/mutants/main.js --ci; fi
 fi

@@ -74,6 +74,17 @@ export async function loadBuild(directory: string): Promise<Build> {
   return { sim, scenarios };
 }
 
+/** What must always hold in the core harness. To be asked before anything that knows worlds is loaded: they share a list. */
+export async function harnessProperties(directory: string): Promise<string[]> {
+  const url = (file: string): string => pathToFileURL(join(directory, file)).href;
+  await import(url('sim/core-harness/run.js'));
+  const { declaredProperties }: Pick<typeof Sim, 'declaredProperties'> = await import(
+    url('sim/properties.js')
+  );
+  const names = declaredProperties().filter(({ kind }) => kind === 'always');
+  return names.map(({ name }) => name);
+}
+
 /** In the order of the seeds: seed n of a scenario with k turns follows default's seed kn + k − 1. `begun` is told of each. */
 export function sweep(
   { sim, scenarios }: Build,

@@ -2,11 +2,14 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { present } from '../../core/assert.ts';
 import { loadBuild, sweep, type SweepLimits, type SweepResult } from './sweep.ts';
+import { loadWorlds, sweepWorlds, type WorldLimits } from './sweep-worlds.ts';
 
 export interface Job {
   /** A build, as `buildSources` leaves it. */
   readonly directory: string;
+  /** With `worlds` it is swept in worlds, else by the core harness. */
   readonly limits: SweepLimits;
+  readonly worlds?: WorldLimits | undefined;
 }
 
 export type Message =
@@ -26,9 +29,12 @@ declare global {
 
 const port = present(parentPort ?? undefined, 'a worker has a parent');
 const job: Job = workerData;
-const result = sweep(await loadBuild(job.directory), job.limits, (seeds) => {
-  port.postMessage({ kind: 'begun', seeds } satisfies Message);
-});
+const begun = (seeds: number): void => port.postMessage({ kind: 'begun', seeds } satisfies Message);
+const { directory, limits, worlds } = job;
+const result =
+  worlds === undefined
+    ? sweep(await loadBuild(directory), limits, begun)
+    : await sweepWorlds(await loadWorlds(directory), worlds, begun);
 const marks = {
   reached: globalThis.mutantReached === true,
   functions: [...(globalThis.functionsRun ?? [])],
