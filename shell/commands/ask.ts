@@ -77,5 +77,7 @@ function refusalText({
   const { isTTY: colour } = process.stderr;
   const chalk = new Chalk({ level: colour ? 1 : 0 });
   const head = `${chalk.red('refused')}: ${printable(message)} (${printable(kind)})\n`;
-  return head + formatProblems(problems ?? [], { colour });
+  const way =
+    kind === 'LastBackend' ? '  fix: let another one serve first, or insist with --force\n' : '';
+  return head + way + formatProblems(problems ?? [], { colour });
 }

@@ -58,7 +58,14 @@ describe('answers for people', () => {
     );
     expect(render({ rows: [{ x: 1 }] }, PLAIN)).toBe('x\n1\n');
     expect(render({ rows: [] }, PLAIN)).toBe('none\n');
-    expect(oneLine({ kind: 'x', evidence: { a: 1 } })).toBe('kind=x evidence=a=1');
+    expect(oneLine({ kind: 'x', evidence: { a: 1 } })).toBe('kind=x evidence=(a=1)');
+  });
+
+  test('in one line keep apart what has spaces, lists and what is nested', () => {
+    const rows = [{ fix: 'remove it', line: 3 }, { fix: 'x' }];
+    expect(oneLine({ error: 'the file has errors', ok: false, rows })).toBe(
+      'error="the file has errors" ok=no rows=[(fix="remove it" line=3), (fix=x)]',
+    );
   });
 
   test('never carry control characters, nor what turns the direction of text', () => {

@@ -1,5 +1,5 @@
 /** Commands about live flows: lists, one flow, its end, reasons for a selection, and who is busiest. */
-import { InvalidArgumentError, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import * as z from 'zod';
 import type { ControlClient } from '../control/client.ts';
 import { EXIT_OK, EXIT_REFUSED, EXIT_USAGE } from '../exit-codes.ts';
@@ -41,7 +41,11 @@ export function addFlowCommands(program: Command): void {
       }),
     );
   leaf(program, 'top', 'the busiest clients and backends, again and again', 'top --interval 2s')
-    .option('--interval <time>', 'between two looks', parseDuration, 2_000)
+    .addOption(
+      new Option('--interval <time>', 'between two looks')
+        .argParser(parseDuration)
+        .default(2_000, '2s'),
+    )
     .option('--rows <count>', 'of each table', toCount, 15)
     .option('--once', 'two looks, one answer; also where the output is no terminal')
     .action(action((options: TopFlags) => top(options)));

@@ -53,12 +53,19 @@ export function table(
     .join('');
 }
 
-/** One line: `key=value` for each key. */
+/** One line: `key=value` for each key. What would not be told from the next key is in quotes or brackets. */
 export function oneLine(value: Readonly<Record<string, unknown>>): string {
   return Object.entries(value)
     .filter(([, item]) => item !== undefined)
-    .map(([key, item]) => `${printable(key)}=${plain(item)}`)
+    .map(([key, item]) => `${printable(key)}=${inLine(item)}`)
     .join(' ');
+}
+
+function inLine(value: unknown): string {
+  if (typeof value === 'string')
+    return /[\s"=]/.test(value) ? printable(JSON.stringify(value)) : plain(value);
+  if (Array.isArray(value)) return `[${value.map(inLine).join(', ')}]`;
+  return isObject(value) ? `(${oneLine(value)})` : plain(value);
 }
 
 function plain(value: unknown): string {

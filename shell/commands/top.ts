@@ -128,5 +128,6 @@ function hostOf(address: string): string {
 
 function text({ flows, requests_per_second, clients, backends }: Busiest): string {
   const head = `${flows} flows, ${requests_per_second} requests/s\n`;
+  if (flows === 0) return head;
   return `${head}\n${table(clients, colourOut())}\n${table(backends, colourOut())}`;
 }

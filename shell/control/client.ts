@@ -8,6 +8,13 @@ import { PROTOCOL_VERSION } from './requests.ts';
 /** No proxy answers there, or not one that speaks our language. */
 export class UnreachableError extends Error {}
 
+/** What to do where a socket cannot be opened, by errno. */
+const WAYS_OUT: Readonly<Record<string, string>> = {
+  EACCES: 'it is another user’s; ask as that user, or as root',
+  ECONNREFUSED: 'its proxy has ended',
+};
+const ELSEWHERE = 'the one that runs says where with command_socket; --socket names it here';
+
 const FOREIGN = 'the proxy speaks another language, or another version';
 
 /** What the failure to read an answer tells: one of another shape, or deeper than any of ours. Throws any other again. */
@@ -91,7 +98,10 @@ export class ControlClient {
     try {
       await once(socket, 'connect');
     } catch (error) {
-      throw new UnreachableError(`no proxy answers at ${path} (${codeOf(error)})`);
+      const code = codeOf(error);
+      throw new UnreachableError(
+        `no proxy answers at ${path} (${code}): ${WAYS_OUT[code] ?? ELSEWHERE}`,
+      );
     }
     return new ControlClient(socket);
   }

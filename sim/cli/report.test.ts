@@ -258,6 +258,24 @@ test('the summary has a table of actions, drops and closes, and names what was m
   expect(text).toMatch(/^digest [0-9a-f]{16}\n$/m);
 });
 
+test('the summary of a small sweep counts what it missed, and names it when asked to', () => {
+  const catalogue = Array.from({ length: 21 }, (_, index) => ({
+    ...UNSEEN,
+    name: `${UNSEEN.name} ${index}`,
+  }));
+  const report = toReport(outcome({ catalogue }), TIMING);
+  const small = { ...report, judgesMissed: false };
+  expect(summarize(small, { colour: false, verbose: false })).not.toContain(UNSEEN.name);
+  expect(summarize(small, { colour: false, verbose: false })).toMatch(
+    /^ {2}missed: \d+, which --verbose names$/m,
+  );
+  expect(summarize(small, { colour: false, verbose: true })).toContain(`missed: ${UNSEEN.name} 20`);
+  const whole = { ...report, judgesMissed: true };
+  expect(summarize(whole, { colour: false, verbose: false })).toContain(
+    `missed: ${UNSEEN.name} 20`,
+  );
+});
+
 test('colours are there only when asked for', () => {
   const report = toReport(withFailures(failure(5)), TIMING);
   expect(summarize(report, { colour: false, verbose: true })).not.toContain('\u001b');

@@ -9,6 +9,9 @@ export interface SummaryOptions {
   readonly verbose: boolean;
 }
 
+/** More of what a small sweep missed, and need not see, are only counted unless verbose: they would hide the rest. */
+const MISSED_TOLD = 20;
+
 /** Failures told in full unless verbose: the first ones are the ones to look at. */
 const FAILURES_TOLD = 5;
 
@@ -148,7 +151,7 @@ function propertyLines(report: Report, verbose: boolean, chalk: ChalkInstance): 
     `properties: ${by('ok').length} hit, ${missed.length} missed, ${by('violated').length} violated`,
     ...told.map((property) => chalk.dim(`  ${property.name}: ${sighting(property)}`)),
     ...by('violated').map(({ name }) => chalk.red(`  violated: ${name}`)),
-    ...missed.map(({ name }) => paint(`  missed: ${name}`)),
+    ...missedLines(report, missed, verbose).map((text) => paint(`  ${text}`)),
     ...report.unreached.map(({ scenario, property }) => {
       return chalk.red(`  not reached by ${scenario}: ${property}`);
     }),
@@ -158,6 +161,13 @@ function propertyLines(report: Report, verbose: boolean, chalk: ChalkInstance): 
         ]
       : []),
   ];
+}
+
+function missedLines({ judgesMissed }: Report, missed: PropertyRow[], verbose: boolean): string[] {
+  if (!judgesMissed && !verbose && missed.length > MISSED_TOLD) {
+    return [`missed: ${missed.length}, which --verbose names`];
+  }
+  return missed.map(({ name }) => `missed: ${name}`);
 }
 
 function sighting({ kind, seeds, first }: PropertyRow): string {

@@ -139,6 +139,7 @@ test('refusals, mistakes and a proxy that is not there have an exit code of thei
   const last = await control.run('backend', 'drain', '-i', 'e2e', '-a', backend.endpoint);
   expect(last).toMatchObject({ code: 1, stdout: '' });
   expect(last.stderr).toContain('LastBackend');
+  expect(last.stderr).toContain('insist with --force');
   const wrong = await control.run('backend', 'weight', '999', '-i', 'e2e', '-a', backend.endpoint);
   expect(wrong).toMatchObject({ code: 2 });
   expect(wrong.stderr).toContain('expected at most 255, found 999');
@@ -146,6 +147,7 @@ test('refusals, mistakes and a proxy that is not there have an exit code of thei
   const nowhere = await runToEnd(process.execPath, [MAIN, 'status', '--socket', '/nowhere/x']);
   expect(nowhere).toMatchObject({ code: 3 });
   expect(nowhere.stderr).toContain('no proxy answers at /nowhere/x');
+  expect(nowhere.stderr).toContain('--socket names it here');
   const taken = await startBackend('squatter', { port: await freePort() });
   await control.ask('listener', 'udp', 'add', '-a', taken.endpoint);
   const refused = await control.run('listener', 'udp', 'activate', '-a', taken.endpoint);
