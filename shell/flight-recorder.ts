@@ -36,7 +36,8 @@ export type DumpReason = 'request' | 'assertion' | 'exception';
 /** Traces in one folder: a proxy that fails again and again must not fill the disk. */
 const TRACES_MAX = 16;
 
-const TRACE_NAME = /^sozu-udp-.*\.trace$/;
+/** Also of one that its writer did not come to finish, because it was killed: that takes room as well. */
+const TRACE_NAME = /^sozu-udp-.*\.trace(?:\.part)?$/;
 
 /** A snapshot takes no more than this for each flow that there is room for, bytes; measured 171 to 406. */
 const SNAPSHOT_BYTES_PER_FLOW = 400;

@@ -2,7 +2,7 @@
  * `state save` and `state load`: a running configuration as a file of requests, one JSON object for each line. The file is the
  * client's, so the proxy reads and writes nothing for it.
  */
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import * as z from 'zod';
 import type { ControlClient } from '../control/client.ts';
 import { PROTOCOL_VERSION } from '../control/requests.ts';
@@ -23,13 +23,18 @@ export function saveState(options: FileOptions): Promise<number> {
     const lines = requests.map(
       (request) => `${JSON.stringify({ v: PROTOCOL_VERSION, ...request })}\n`,
     );
-    const written = attempt(() => {
-      writeFileSync(`${options.file}.new`, lines.join(''), { mode: 0o600 });
-      renameSync(`${options.file}.new`, options.file);
-    });
+    const written = attempt(() => replaceFile(options.file, lines.join('')));
     if (typeof written === 'string') return fail(written);
     return tellReply({ ...reply, answer: { file: options.file, commands: lines.length } }, options);
   });
+}
+
+/** A device or a pipe, such as /dev/stdout, is written to: a file in its place would break what others do with it. */
+function replaceFile(path: string, text: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() === false)
+    return writeFileSync(path, text);
+  writeFileSync(`${path}.new`, text, { mode: 0o600 });
+  return renameSync(`${path}.new`, path);
 }
 
 const RECORD = z.looseObject({ v: z.literal(PROTOCOL_VERSION), command: z.string() });

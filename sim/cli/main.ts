@@ -11,6 +11,7 @@ import { ShapeError } from './json-reader.ts';
 import { toJunit } from './junit.ts';
 import { Narrator } from './narrate.ts';
 import { seedsOf } from './plan.ts';
+import { printable } from './printable.ts';
 import { Progress } from './progress.ts';
 import { mergeReports, readReport } from './read-report.ts';
 import { registerReplay, replayFiles } from './replay.ts';
@@ -202,12 +203,13 @@ function print(text: string): void {
 /** A sweep of hours must not end with a report that cannot be written. */
 function checkWritable(file: string | undefined): void {
   if (file === undefined) return;
-  const status = statSync(file, { throwIfNoEntry: false });
-  const isFolder = file === '' || status?.isDirectory() === true;
-  if (isFolder) throw new UsageError(`cannot write ${file}: not the name of a file`);
   try {
+    const status = statSync(file, { throwIfNoEntry: false });
+    const isFolder = file === '' || status?.isDirectory() === true;
+    if (isFolder) throw new UsageError(`cannot write ${file}: not the name of a file`);
     accessSync(status === undefined ? dirname(file) : file, constants.W_OK);
-  } catch {
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
     throw new UsageError(`cannot write ${file}: it, or its folder, may not be written to`);
   }
 }
@@ -231,7 +233,8 @@ function read(file: string): string {
 function giveUp(error: unknown): never {
   const isUsage = error instanceof UsageError || error instanceof ShapeError;
   const stack = error instanceof Error ? error.stack : undefined;
-  process.stderr.write(`error: ${isUsage ? messageOf(error) : (stack ?? messageOf(error))}\n`);
+  const told = isUsage ? messageOf(error) : (stack ?? messageOf(error));
+  process.stderr.write(printable(`error: ${told}\n`));
   process.exit(isUsage ? EXIT_USAGE : EXIT_BUG);
 }
 

@@ -157,6 +157,9 @@ test.each([
   [['--json', 'no/such/folder/report.json'], 'error: cannot write no/such/folder/report.json'],
   [['--json', 'core'], 'error: cannot write core: not the name of a file'],
   [['--junit', ''], 'error: cannot write : not the name of a file'],
+  [['--json', '/dev/stdin/report.json'], 'error: cannot write /dev/stdin/report.json'],
+  [['--json', `${'x'.repeat(300)}.json`], 'error: cannot write xxx'],
+  [['--replay', 'a\u001b[2Jb'], 'error: cannot read a\\u001b[2Jb'],
   [['merge', 'none.json'], 'error: cannot read none.json'],
   [['merge', 'package.json'], 'error: package.json.schema: expected a natural number'],
 ])('%j is refused with exit code 2 and nothing on standard output', async (args, message) => {
