@@ -23,6 +23,7 @@ import type { Listener } from './plane-listener.ts';
 import { isListenerDirective, Listeners } from './plane-listeners.ts';
 import type { Errno, SendFailed } from './ports.ts';
 import { createRandom } from './random.ts';
+import { StuckSockets } from './stuck-sockets.ts';
 import { TableBuilds } from './table-builds.ts';
 import type { Instant } from './time.ts';
 import { UpstreamSources, type OpenFailed } from './upstream-sources.ts';
@@ -47,6 +48,7 @@ export class DataPlane {
   private readonly evidence = new Evidence((report) => this.report(report));
   private readonly losses: Losses;
   private readonly queries: FlowQueries;
+  private readonly stuck: StuckSockets;
   private stopping: Stopping | undefined;
   private stopped = false;
   private generation = 0;
@@ -62,13 +64,14 @@ export class DataPlane {
     this.builds = new TableBuilds(clusters);
     const upstreams = new Upstreams({ outputs, clusters, egress, evidence, losses, sources });
     this.upstreams = upstreams;
+    const drain = (listener: Listener, now: Instant): void => this.drain(listener, now);
     this.listeners = new Listeners({
       options,
       outputs,
       clusters,
       egress,
       upstreams,
-      drain: (listener, now) => this.drain(listener, now),
+      drain,
       report: (report) => this.report(report),
     });
     const { listeners } = this;
@@ -78,8 +81,9 @@ export class DataPlane {
       listeners,
       clusters,
       fates: losses.fates,
-      drain: (listener, now) => this.drain(listener, now),
+      drain,
     });
+    this.stuck = new StuckSockets({ egress, upstreams, listeners, drain });
   }
 
   /** Takes one input; all outputs of earlier calls must have been polled. */
@@ -127,6 +131,7 @@ export class DataPlane {
     }
     this.losses.sweep.slice(this.listeners.byNumber, now, (listener) => this.drain(listener, now));
     if (this.stopping !== undefined && this.stopping.deadline <= now) this.stop(now);
+    this.stuck.giveUp(now);
   }
 
   pollOutput(): PlaneOutput | undefined {
@@ -141,6 +146,7 @@ export class DataPlane {
       wake = earlier(wake, manager.pollTimeout(), 'flow-idle');
       wake = earlier(wake, binding.retryAt, 'bind-retry');
     }
+    wake = earlier(wake, this.stuck.dueAt, 'socket-blocked');
     return earlier(wake, this.losses.sweep.at, 'sweep');
   }
 
@@ -229,7 +235,7 @@ export class DataPlane {
   }
 
   private onListenerAnswer(id: ListenerId, errno: Errno | undefined, now: Instant): void {
-    const listener = this.listeners.at(id);
+    const listener = this.stopped ? undefined : this.listeners.at(id);
     const report = listener && listenerAnswered(listener, errno, now);
     if (report !== undefined) this.report(report);
   }
@@ -240,9 +246,9 @@ export class DataPlane {
     if (listener === undefined) return;
     const isOpen = toBackend
       ? this.upstreams.slotOf(failure.socket) !== undefined
-      : !this.stopped && !this.listeners.isLeaving(listener);
+      : !this.stopped && !this.listeners.isClosing(listener);
     const stuck = toBackend ? this.upstreams.sendFailed(listener, failure, now) : undefined;
-    this.egress.failed(listener, failure, isOpen);
+    this.egress.failed(listener, failure, isOpen, now);
     if (stuck === undefined) return;
     listener.manager.renewUpstream(stuck, now);
     this.drain(listener, now);
@@ -267,7 +273,7 @@ export class DataPlane {
   /** A drain is over once no flow is left and the last reply has gone. */
   private onFlushed(now: Instant): void {
     if (this.egress.retry()) return;
-    this.egress.flushed();
+    this.egress.flushed(now);
     this.planeClusters.flushed();
     this.evidence.flushed(now);
     this.losses.drains.flushed(now);

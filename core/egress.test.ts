@@ -40,6 +40,7 @@ describe('a flow whose socket has no room', () => {
       'send u1 b',
       'send u1 c',
       'flush',
+      'wake 30',
     ]);
     expect(bench.turn(() => bench.client('d'))).toEqual(['send u1 d', 'flush']);
     expect(bench.ports.delivered).toEqual(['u1 a', 'u1 b', 'u1 c', 'u1 d']);
@@ -98,7 +99,11 @@ describe('a flow whose socket has no room', () => {
     });
     expect(calls).toEqual(['send u1 a', 'send u1 b', 'send u1 before', 'flush', 'watch u1']);
     expect(bench.plane.waiting).toBe(1);
-    expect(bench.turn(() => bench.upstreamWritable())).toEqual(['send u1 behind', 'flush']);
+    expect(bench.turn(() => bench.upstreamWritable())).toEqual([
+      'send u1 behind',
+      'flush',
+      'wake 30',
+    ]);
     expect(bench.plane.waiting).toBe(0);
   });
 
@@ -182,6 +187,7 @@ describe('a listener whose socket has no room', () => {
     expect(bench.turn(() => bench.listenerWritable())).toEqual([
       'reply 0 10.1.0.1:1000 a',
       'flush',
+      'wake never',
     ]);
   });
 
@@ -216,7 +222,7 @@ describe('a stop while datagrams wait', () => {
   test('a soft one waits for replies after the last flow has ended', () => {
     const bench = blockedReplies('a', 'b');
     bench.turn(() => bench.direct(DRAIN));
-    bench.timer(9);
+    bench.timer(4);
     bench.turn(() => bench.direct({ kind: 'SetCluster', settings: clusterSettings() }));
     expect(stops(bench)).toEqual([]);
     fates(bench, undefined, 'blocked');
@@ -235,8 +241,8 @@ describe('a stop while datagrams wait', () => {
 
   test('a soft one drops at its deadline what still waits', () => {
     const bench = blockedReplies('a', 'b');
-    bench.turn(() => bench.direct(DRAIN));
-    expect(bench.timer(9).at(-1)).toBe('wake 10');
+    bench.turn(() => bench.direct({ ...DRAIN, deadline: instant(3_000_000) }));
+    expect(bench.timer(2).at(-1)).toBe('wake 3');
     expect(bench.timer(1)).toEqual(['flush', 'unlisten 0']);
     expect(stops(bench)).toEqual([{ kind: 'Stopped', generation: 1, flowsClosed: 0 }]);
     expect(bench.counters()).toMatchObject({ returned: 0, droppedClosed: 2 });
@@ -244,7 +250,11 @@ describe('a stop while datagrams wait', () => {
 
   test('a hard one waits for nothing, and counts what it dropped', () => {
     const bench = blockedReplies('a', 'b');
-    expect(bench.turn(() => bench.direct({ kind: 'Stop' }))).toEqual(['flush', 'unlisten 0']);
+    expect(bench.turn(() => bench.direct({ kind: 'Stop' }))).toEqual([
+      'flush',
+      'unlisten 0',
+      'wake never',
+    ]);
     expect(stops(bench)).toHaveLength(1);
     expect(bench.counters()).toMatchObject({ returned: 0, droppedClosed: 2, droppedWqFull: 0 });
     expect(bench.plane.waiting).toBe(0);

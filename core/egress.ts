@@ -3,6 +3,7 @@
  * whatever blocks, and each datagram ends once: handed over, dropped for a reason, or still waiting (spec §6.5).
  */
 import type { Address } from './address.ts';
+import { BlockedSockets } from './blocked-sockets.ts';
 import type { ListenerId, SocketId } from './brand.ts';
 import { EgressMemory, EgressQueues, FLOW_EGRESS, LISTENER_EGRESS } from './egress-queue.ts';
 import { policyOf } from './error-policy.ts';
@@ -10,6 +11,7 @@ import type { ListenerCounters } from './metrics.ts';
 import type { OutputQueue } from './output-queue.ts';
 import type { PlaneOutput } from './plane-contract.ts';
 import type { SendBlocked, SendFailed, SendRefused } from './ports.ts';
+import type { Instant } from './time.ts';
 
 /** What a listener counts, and what it handed to the driver in this turn that has not failed so far. */
 export interface Tally {
@@ -19,6 +21,9 @@ export interface Tally {
 }
 
 export class Egress {
+  /** Who waits to be told of room, each with a queue. */
+  readonly upstreamsBlocked: BlockedSockets<SocketId> = new BlockedSockets();
+  readonly listenersBlocked: BlockedSockets<ListenerId> = new BlockedSockets();
   private readonly outputs: OutputQueue<PlaneOutput>;
   private readonly flows: EgressQueues<SocketId>;
   private readonly listeners: EgressQueues<ListenerId>;
@@ -69,13 +74,13 @@ export class Egress {
   }
 
   /** A flush could not send this. `isOpen`: whether its socket still serves a flow. */
-  failed(tally: Tally, failure: SendFailed, isOpen: boolean): void {
+  failed(tally: Tally, failure: SendFailed, isOpen: boolean, now: Instant): void {
     if (failure.direction === 'to-backend') tally.sentToBackends -= 1;
     else tally.sentToClients -= 1;
     const { counters } = tally;
     if (failure.cause === 'error') counters[policyOf(failure.errno).drop] += 1;
     else if (failure.cause === 'blocked') {
-      if (!isOpen || !this.takeBack(failure)) counters.droppedWqFull += 1;
+      if (!isOpen || !this.takeBack(failure, now)) counters.droppedWqFull += 1;
     } else if (this.retrying) counters.droppedSendError += 1;
     else this.refused.push({ tally, failure });
   }
@@ -96,6 +101,7 @@ export class Egress {
   }
 
   upstreamWritable(tally: Tally, socket: SocketId): void {
+    this.upstreamsBlocked.forget(socket);
     for (let next = this.flows.offer(socket); next !== undefined; next = this.flows.offer(socket)) {
       const { header, payload } = next;
       tally.sentToBackends += 1;
@@ -105,6 +111,7 @@ export class Egress {
 
   listenerWritable(tally: Tally, listener: ListenerId): void {
     const { listeners } = this;
+    this.listenersBlocked.forget(listener);
     for (let next = listeners.offer(listener); next; next = listeners.offer(listener)) {
       const { dst, from, payload } = next;
       if (dst === undefined) continue;
@@ -115,21 +122,24 @@ export class Egress {
 
   /** A flow's socket closes: what still waits for it is dropped. */
   upstreamClosed(tally: Tally, socket: SocketId): void {
-    if (this.flows.size > 0) tally.counters.droppedClosed += this.flows.discard(socket);
+    if (this.flows.size === 0) return;
+    this.upstreamsBlocked.forget(socket);
+    tally.counters.droppedClosed += this.flows.discard(socket);
   }
 
   listenerClosed(tally: Tally, listener: ListenerId): void {
+    this.listenersBlocked.forget(listener);
     tally.counters.droppedClosed += this.listeners.discard(listener);
   }
 
   /** After a flush: what was offered and did not come back is gone; a queue that is left waits for room again. */
-  flushed(): void {
-    this.flows.settle((socket) => this.outputs.push({ kind: 'WatchUpstream', socket }));
-    this.listeners.settle((listener) => this.outputs.push({ kind: 'WatchListener', listener }));
+  flushed(now: Instant): void {
+    this.flows.settle((socket) => this.watchUpstream(socket, now));
+    this.listeners.settle((listener) => this.watchListener(listener, now));
   }
 
   /** Back to its place, or behind the others; a socket that had no queue is watched from now on. */
-  private takeBack(failure: SendBlocked): boolean {
+  private takeBack(failure: SendBlocked, now: Instant): boolean {
     const { payload } = failure;
     if (failure.direction === 'to-backend') {
       const { socket, header } = failure;
@@ -137,14 +147,24 @@ export class Egress {
       // Its place was ahead of those that wait by now, and nothing goes there any more.
       if (waits && this.retrying) return false;
       if (this.flows.takeBack(socket, header, payload) !== undefined) return false;
-      if (!waits) this.outputs.push({ kind: 'WatchUpstream', socket });
+      if (!waits) this.watchUpstream(socket, now);
       return true;
     }
     const { listener, dst, from } = failure;
     const waits = this.listeners.has(listener);
     if (this.listeners.takeBack(listener, undefined, payload, dst, from) !== undefined)
       return false;
-    if (!waits) this.outputs.push({ kind: 'WatchListener', listener });
+    if (!waits) this.watchListener(listener, now);
     return true;
+  }
+
+  private watchUpstream(socket: SocketId, now: Instant): void {
+    this.upstreamsBlocked.blocked(socket, now);
+    this.outputs.push({ kind: 'WatchUpstream', socket });
+  }
+
+  private watchListener(listener: ListenerId, now: Instant): void {
+    this.listenersBlocked.blocked(listener, now);
+    this.outputs.push({ kind: 'WatchListener', listener });
   }
 }

@@ -8,7 +8,7 @@ import type { Report } from './directives.ts';
 import type { Listener } from './plane-listener.ts';
 import type { PlaneOutput } from './plane-contract.ts';
 import type { Errno } from './ports.ts';
-import { after, type Instant } from './time.ts';
+import { after, seconds, type Duration, type Instant } from './time.ts';
 
 /** How far a listener is with its socket. */
 export interface Binding {
@@ -16,10 +16,15 @@ export interface Binding {
   retryAt: Instant | undefined;
   /** Whether a failure was told. */
   told: boolean;
+  /** It was open, and its socket was given up. */
+  givenUp: boolean;
 }
 
 /** What time can cure: the address comes, or another program leaves the port. */
 const CURABLE: ReadonlySet<Errno> = new Set(['EADDRNOTAVAIL', 'EADDRINUSE']);
+
+/** Who was open before has flows and clients, so that any failure is worth another try, `bind_retry` or not. */
+const REOPEN_RETRY: Duration = seconds(1);
 
 export function openListener({ id, config }: Pick<Listener, 'id' | 'config'>): PlaneOutput {
   const { address, ipv6Only, receiveBuffer, sendBuffer } = config;
@@ -42,8 +47,9 @@ export function listenerAnswered(
   now: Instant,
 ): Report | undefined {
   const about = { generation, listener: id, address: config.address };
-  const retry = errno === undefined ? undefined : retryOf(config, errno);
+  const retry = errno === undefined ? undefined : retryOf({ config, binding }, errno);
   const told = binding.told;
+  if (errno === undefined) binding.givenUp = false;
   binding.retryAt = retry === undefined ? undefined : after(now, retry);
   binding.told = errno !== undefined;
   if (errno === undefined) return { kind: 'ListenerOpened', ...about };
@@ -60,6 +66,10 @@ export function retryListener(listener: Listener, now: Instant): PlaneOutput | u
   return openListener(listener);
 }
 
-function retryOf({ bindRetry }: ListenerConfig, errno: Errno): ListenerConfig['bindRetry'] {
+function retryOf(
+  { config: { bindRetry }, binding: { givenUp } }: Pick<Listener, 'config' | 'binding'>,
+  errno: Errno,
+): ListenerConfig['bindRetry'] {
+  if (givenUp) return bindRetry ?? REOPEN_RETRY;
   return CURABLE.has(errno) ? bindRetry : undefined;
 }

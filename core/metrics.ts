@@ -29,6 +29,7 @@ export interface ListenerCounters {
   closedKilled: number;
   upstreamOpenFailed: number;
   upstreamRefused: number;
+  socketsGivenUp: number;
   sendFailedLate: number;
   loopsRefused: number;
   headersRefused: number;
@@ -79,6 +80,7 @@ export const CATALOGUE: Readonly<Record<keyof ListenerCounters, MetricDescriptio
   closedKilled: ours('udp.flows.closed.killed', 'flows', 'closed by an operator'),
   upstreamOpenFailed: ours('udp.upstream.open_failed', 'events', 'upstream sockets not opened'),
   upstreamRefused: ours('udp.upstream.refused', 'events', 'refusals (ICMP) seen from backends'),
+  socketsGivenUp: ours('udp.sockets.given_up', 'events', 'without room for too long'),
   sendFailedLate: ours('udp.send.failed_late', 'datagrams', 'lost after the kernel took them'),
   loopsRefused: ours(
     'udp.datagrams.loops',
@@ -154,6 +156,7 @@ export function newCounters(): ListenerCounters {
     closedKilled: 0,
     upstreamOpenFailed: 0,
     upstreamRefused: 0,
+    socketsGivenUp: 0,
     sendFailedLate: 0,
     loopsRefused: 0,
     headersRefused: 0,

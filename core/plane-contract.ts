@@ -100,7 +100,8 @@ export type PlaneOutput =
 /** When the machine wants to be woken, and why. */
 export interface Wake {
   readonly at: Instant;
-  readonly reason: 'flow-idle' | 'drain-deadline' | 'sweep' | 'maglev-build' | 'bind-retry';
+  readonly reason:
+    'flow-idle' | 'drain-deadline' | 'sweep' | 'maglev-build' | 'bind-retry' | 'socket-blocked';
 }
 
 /** A data plane as its pump sees it: the machine itself, or one that also tells somebody what goes in and out. */

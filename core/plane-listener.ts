@@ -45,7 +45,7 @@ export function newListener(
     counters: newCounters(),
     sockets: new Float64Array(maxFlows),
     ledger: undefined,
-    binding: { retryAt: undefined, told: false },
+    binding: { retryAt: undefined, told: false, givenUp: false },
     sentToBackends: 0,
     sentToClients: 0,
   };

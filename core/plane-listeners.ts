@@ -95,6 +95,11 @@ export class Listeners {
     return this.leaving.has(listener);
   }
 
+  /** Whether nothing can wait for its socket: that closes, or has closed. */
+  isClosing(listener: Listener): boolean {
+    return listener.binding.givenUp || this.isLeaving(listener);
+  }
+
   get isEmpty(): boolean {
     return this.all.length === 0;
   }
@@ -130,9 +135,23 @@ export class Listeners {
   stopAdmitting(now: Instant): void {
     this.stop ??= 'begun';
     for (const listener of this.all) {
-      listener.binding.retryAt = undefined;
+      // One that was given up comes back: the flows that are left need it for their replies.
+      if (!listener.binding.givenUp) listener.binding.retryAt = undefined;
       this.tell(listener, { kind: 'Drain' }, now);
     }
+  }
+
+  /**
+   * Gives up a socket that is of no use any more. It closes when the turn is over, and then another is opened in its place.
+   * The flows stay.
+   */
+  reopen(id: ListenerId): void {
+    const listener = this.at(id);
+    if (listener === undefined) return;
+    listener.counters.socketsGivenUp += 1;
+    listener.binding.givenUp = true;
+    this.closeSocket(listener);
+    this.tools.outputs.push(openListener(listener));
   }
 
   closeAll(now: Instant): void {
@@ -205,11 +224,15 @@ export class Listeners {
 
   /** Admits nothing more, and closes flows and socket; what was sent in this turn leaves first. */
   private close(listener: Listener, now: Instant): void {
-    const { drain, egress, outputs } = this.tools;
     listener.binding.retryAt = undefined;
     this.tell(listener, { kind: 'Drain' }, now);
     listener.manager.closeAll(now);
-    drain(listener, now);
+    this.tools.drain(listener, now);
+    this.closeSocket(listener);
+  }
+
+  private closeSocket(listener: Listener): void {
+    const { egress, outputs } = this.tools;
     egress.listenerClosed(listener, listener.id);
     outputs.push({ kind: 'CloseListener', listener: listener.id });
   }

@@ -200,7 +200,12 @@ describe('what a flush could not send', () => {
     const bench = new PlaneBench(configOf());
     bench.turn(() => bench.client('a'));
     bench.ports.fate = (number) => (number > 0 ? 'blocked' : undefined);
-    expect(bench.turn(twoEachWay(bench)).slice(-3)).toEqual(['flush', 'watch 0', 'watch u1']);
+    expect(bench.turn(twoEachWay(bench)).slice(-4)).toEqual([
+      'flush',
+      'watch 0',
+      'watch u1',
+      'wake 5',
+    ]);
     expect(bench.counters()).toMatchObject({ forwarded: 2, returned: 0, droppedWqFull: 0 });
     expect(bench.plane).toMatchObject({ flowCount: 1, waiting: 3 });
     bench.ports.fate = () => undefined;

@@ -2,18 +2,19 @@
  * Turns what a driver heard into inputs, and outputs into port calls. Production and simulator run this very file.
  *
  * A turn: for each arrival one input, drained at once; then one flush, whose failures are inputs too, and a second if any of
- * them is sent again; then what the turn closed is closed; then one `wakeAt`. Time is read once a turn. Payloads are borrowed
- * until a turn is over.
+ * them is sent again; then what the turn closed is closed, and a listener may open in its own place; then one `wakeAt`. Time
+ * is read once a turn. Payloads are borrowed until a turn is over.
  */
 import type { Address } from './address.ts';
 import { assertNever } from './assert.ts';
 import type { ListenerId, SocketId } from './brand.ts';
 import type { GeneratedDirective, Report } from './directives.ts';
 import type { DataMachine, PlaneInput, PlaneOutput } from './plane-contract.ts';
-import type { Arrivals, Errno, ListenerSocket, Ports, SendFailed } from './ports.ts';
+import type { Arrivals, Errno, Ports, SendFailed } from './ports.ts';
 import type { Instant } from './time.ts';
 
 type Open = Extract<PlaneOutput, { kind: 'OpenUpstream' }>;
+type OpenListener = Extract<PlaneOutput, { kind: 'OpenListener' }>;
 type SendToBackend = Extract<PlaneOutput, { kind: 'SendToBackend' }>;
 
 /** An upstream socket that did not open, and the datagrams of its flow that wait whether another try follows. */
@@ -34,6 +35,7 @@ export class Pump implements Arrivals {
   private readonly failedOpens: FailedOpen[] = [];
   /** The one that is being answered. */
   private answered: FailedOpen | undefined;
+  /** What the end of the turn closes, and opens in the place of that. */
   private readonly closing: PlaneOutput[] = [];
   private readonly reports: Report[] = [];
   private armed: Instant | undefined;
@@ -99,6 +101,7 @@ export class Pump implements Arrivals {
     if (this.unflushed) this.flush();
     for (const output of this.closing) this.close(output);
     this.closing.length = 0;
+    if (this.answers.length > 0) this.drain();
     const at = this.plane.pollTimeout()?.at;
     if (at !== this.armed) {
       this.armed = at;
@@ -168,7 +171,11 @@ export class Pump implements Arrivals {
         this.closing.push(output);
         return undefined;
       case 'OpenListener':
-        return this.openListener(output.listener, output.address, output.socket);
+        // In place of one that closes with this turn: it needs that one's address.
+        if (this.closing.some((one) => 'listener' in one && one.listener === output.listener))
+          this.closing.push(output);
+        else this.openListener(output);
+        return undefined;
       case 'WatchUpstream':
         return this.ports.watchUpstream(output.socket);
       case 'WatchListener':
@@ -212,7 +219,7 @@ export class Pump implements Arrivals {
     return this.answered?.open.socket === socket ? this.answered.unsent : [];
   }
 
-  private openListener(listener: ListenerId, address: Address, socket: ListenerSocket): void {
+  private openListener({ listener, address, socket }: OpenListener): void {
     const errno = this.ports.openListener(listener, address, socket);
     this.answers.push({ kind: 'ListenerAnswer', listener, errno });
   }
@@ -220,5 +227,6 @@ export class Pump implements Arrivals {
   private close(output: PlaneOutput): void {
     if (output.kind === 'CloseUpstream') this.ports.closeUpstream(output.socket);
     else if (output.kind === 'CloseListener') this.ports.closeListener(output.listener);
+    else if (output.kind === 'OpenListener') this.openListener(output);
   }
 }

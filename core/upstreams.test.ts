@@ -70,7 +70,12 @@ describe('a flow that is given a second socket', () => {
     const { upstreams, listener, two, egress } = opened();
     egress.toBackend(listener, first, undefined, Uint8Array.of(1));
     const blocked = { direction: 'to-backend', cause: 'blocked', socket: first } as const;
-    egress.failed(listener, { ...blocked, header: undefined, payload: Uint8Array.of(1) }, true);
+    egress.failed(
+      listener,
+      { ...blocked, header: undefined, payload: Uint8Array.of(1) },
+      true,
+      instant(0),
+    );
     expect(egress.waiting).toBe(1);
     upstreams.open(listener, flow, two, instant(0));
     expect(egress.waiting).toBe(0);

@@ -57,6 +57,8 @@ export class RecordingPorts implements Ports {
   /** Those that were closed. */
   private readonly gone = new Set<SocketId>();
   readonly listening: Set<ListenerId> = new Set();
+  /** An open of theirs failed: what is sent there all the same is lost (EBADF). */
+  private readonly unopened = new Set<ListenerId>();
   /** Who waits to be told of room. */
   readonly watched: Set<SocketId | ListenerId> = new Set();
   /** What flushes did not fail, as `u1 hello` and `0 10.1.0.1:1000 hello`, in order. */
@@ -77,6 +79,7 @@ export class RecordingPorts implements Ports {
     const how = `${ipv6Only ? ' v6only' : ''}${isPlain ? '' : ` ${receiveBuffer}/${sendBuffer}`}`;
     this.note(`listen ${listener} ${formatAddress(address)}${how}`, this.listenerResult);
     if (this.listenerResult === undefined) this.listening.add(listener);
+    else this.unopened.add(listener);
     return this.listenerResult;
   }
 
@@ -116,7 +119,8 @@ export class RecordingPorts implements Ports {
     from: Address | undefined,
     payload: Uint8Array,
   ): void {
-    expect(this.listening, 'replies leave from open listeners only').toContain(listener);
+    if (!this.unopened.has(listener))
+      expect(this.listening, 'replies leave from open listeners only').toContain(listener);
     this.note(`reply ${listener} ${formatAddress(dst)} ${text(payload)}`);
     this.sent.push({ direction: 'to-client', cause: 'blocked', listener, dst, from, payload });
   }
@@ -142,6 +146,11 @@ export class RecordingPorts implements Ports {
     const full = new Set<SocketId | ListenerId>();
     for (const [number, one] of sent.entries()) {
       const socket = one.direction === 'to-backend' ? one.socket : one.listener;
+      const isClosed = one.direction === 'to-client' && !this.listening.has(one.listener);
+      if (isClosed) {
+        report(lost(one, 'EBADF'));
+        continue;
+      }
       const cause = full.has(socket) ? 'blocked' : failed[number];
       if (cause === undefined) this.delivered.push(whatArrived(one));
       if (cause === 'blocked' || cause === 'refused') full.add(socket);

@@ -52,7 +52,7 @@ export const LONG_LIVED: WorldScenario = {
     return {
       spec: worldOf(
         { clients: TALKERS + KEEPERS, backends: BACKENDS },
-        { proxies: [proxy], phases: phasesOf(2_000, 6_000, 3_000, 6_000) },
+        { proxies: [proxy], phases: phasesOf(2_000, 6_000, 8_000, 6_000) },
       ),
       cast: {
         ...crowd('talker', TALKERS, resolver({ burst: 2, rest: span(150, 2_200) })),

@@ -46,15 +46,13 @@ export const HOST_FAMILIES = [
   'small',
   'no-buffers',
   'stalls',
+  'listener-stalls',
   'late-failures',
   'refusal-delay',
   'timers',
   'standstill',
   'clock',
 ] as const;
-
-/** More than a proxy can bear: a listener whose send never completes is mute until it is closed. */
-export const FATAL_FAMILIES = ['listener-stalls'] as const;
 
 export const BACKEND_FAMILIES = ['crash', 'mute', 'twice', 'late', 'elsewhere', 'large'] as const;
 
@@ -65,7 +63,7 @@ export const POWER_FAMILIES = ['power'] as const;
 export const CLIENT_FAMILIES = ['remap', 'reopen'] as const;
 
 type LinkFamily = (typeof LINK_FAMILIES)[number];
-type HostFamily = (typeof HOST_FAMILIES | typeof FATAL_FAMILIES)[number];
+type HostFamily = (typeof HOST_FAMILIES)[number];
 type BackendFamily = (typeof BACKEND_FAMILIES)[number];
 type OtherFamily = (typeof CUT_FAMILIES | typeof POWER_FAMILIES | typeof CLIENT_FAMILIES)[number];
 

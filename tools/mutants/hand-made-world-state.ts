@@ -200,9 +200,23 @@ export const WORLD_STATE_MUTANTS: readonly Mutant[] = [
   {
     id: 'watch-forgotten',
     file: 'core/egress.ts',
-    search: "this.flows.settle((socket) => this.outputs.push({ kind: 'WatchUpstream', socket }));",
+    search: 'this.flows.settle((socket) => this.watchUpstream(socket, now));',
     replace: 'this.flows.settle(() => undefined);',
     announces: 'a socket that blocked twice is not looked at again',
+  },
+  {
+    id: 'stuck-socket-kept',
+    file: 'core/stuck-sockets.ts',
+    search: 'else manager.renewUpstream(flowId(slot), now);',
+    replace: '',
+    announces: 'a flow whose send never completes keeps its socket for as long as its client sends',
+  },
+  {
+    id: 'no-wake-for-stuck-sockets',
+    file: 'core/data-plane.ts',
+    search: "wake = earlier(wake, this.stuck.dueAt, 'socket-blocked');",
+    replace: '',
+    announces: 'nobody looks at sockets that have no room',
   },
   {
     id: 'rest-without-a-bound',

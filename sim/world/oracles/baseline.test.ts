@@ -15,6 +15,7 @@ const STARTED = told('Started', { process: 1, proxy: 0, config: configOf({}), de
 const OPEN = directed({ kind: 'AddListener', listener: LISTENER, config: listenerOf({}) });
 const HEAL = told('PhaseBegan', { phase: 'heal' }, 1_000_000);
 const DRAIN = told('PhaseBegan', { phase: 'drain' }, 2_000_000);
+const GIVES_UP = { at: instant(5_000_000), reason: 'socket-blocked' } as const;
 const WATCHED = output({ kind: 'WatchUpstream', socket: SOCKET });
 
 test('a world that heals is accepted', () => {
@@ -22,7 +23,7 @@ test('a world that heals is accepted', () => {
 });
 
 test('what still waits when a world has healed is found, unless it had no time to', () => {
-  const waits = [WATCHED, turn({ listeners: 1, waiting: 2 }, 1_900_000)];
+  const waits = [WATCHED, turn({ listeners: 1, waiting: 2, wake: GIVES_UP }, 1_900_000)];
   expect(objectionOf(BASELINE, healed(...waits))).toContain('2 datagrams wait at socket');
   const disturbed = told('Acted', { action: { kind: 'Crash', proxy: 0 } }, 1_800_000);
   expect(objectionOf(BASELINE, healed(disturbed, ...waits))).toBeUndefined();
@@ -49,12 +50,24 @@ test('a listener that is not open, and a backend that is kept out, are found', (
 });
 
 test('datagrams wait where somebody watches for room', () => {
-  expect(objectionOf(BASELINE, [STARTED, WATCHED, turn({ waiting: 1 })])).toBeUndefined();
+  expect(
+    objectionOf(BASELINE, [STARTED, WATCHED, turn({ waiting: 1, wake: GIVES_UP })]),
+  ).toBeUndefined();
   expect(objectionOf(BASELINE, [STARTED, turn({ waiting: 1 })])).toContain('no socket is watched');
   const writable = input({ kind: 'UpstreamWritable', socket: SOCKET }, 0);
   expect(objectionOf(BASELINE, [STARTED, WATCHED, writable, turn({ waiting: 1 })])).toContain(
     'no socket is watched',
   );
+});
+
+test('whoever sleeps for longer than a socket may be without room is found', () => {
+  const late = { at: instant(5_000_001), reason: 'flow-idle' } as const;
+  for (const wake of [late, undefined])
+    expect(objectionOf(BASELINE, [STARTED, WATCHED, turn({ waiting: 1, wake })])).toContain(
+      'has had no room since 0',
+    );
+  const again = [input({ kind: 'Flushed' }, 1), WATCHED, turn({ waiting: 1, wake: late })];
+  expect(objectionOf(BASELINE, [STARTED, WATCHED, ...again])).toBeUndefined();
 });
 
 test('an open is refused unseen shortly after one that failed, and not later', () => {

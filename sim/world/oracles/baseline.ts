@@ -14,9 +14,10 @@ import type { ProcessNumber, ProcessSample } from '../facts.ts';
 import type { OracleKind } from '../oracle.ts';
 import type { Verdicts } from '../verdicts.ts';
 import { DirectedState } from './directed.ts';
-import { Healing } from './healing.ts';
+import { BLOCKED_MAX, Healing } from './healing.ts';
 
 const WATCHED: Property<'always'> = always('whatever waits for room is watched for');
+const GIVEN_UP: Property<'always'> = always('a socket without room is given up in time');
 const RESTS: Property<'always'> = always('opens are refused unseen only after one that failed');
 const EMPTY: Property<'always'> = always('queues are empty in a world that has healed');
 const OPEN: Property<'always'> = always('listeners are open in a world that has healed');
@@ -73,7 +74,8 @@ class Traces {
   readonly #process: ProcessNumber;
   readonly #verdicts: Verdicts;
   readonly #directed = new DirectedState();
-  readonly #watches = new Set<string>();
+  /** Since when; who was watched first comes first. */
+  readonly #watches = new Map<string, Instant>();
   /** Sockets that were refused unseen, and not tried. */
   readonly #unseen = new Set<SocketId>();
   #failedAt: Instant | undefined;
@@ -112,10 +114,10 @@ class Traces {
   hearOutput(output: PlaneOutput): void {
     switch (output.kind) {
       case 'WatchUpstream':
-        this.#watches.add(`socket ${output.socket}`);
+        this.#watch(`socket ${output.socket}`);
         break;
       case 'WatchListener':
-        this.#watches.add(`listener ${output.listener}`);
+        this.#watch(`listener ${output.listener}`);
         break;
       case 'CloseUpstream':
         this.#watches.delete(`socket ${output.socket}`);
@@ -157,6 +159,7 @@ class Traces {
     this.#verdicts.check(WATCHED, waiting === 0 || this.#watches.size > 0, () => {
       return `process ${process}: ${waiting} datagrams wait, and no socket is watched`;
     });
+    this.#checkOldest(sample);
   }
 
   /** Nothing is wrong any more, and long enough. */
@@ -165,8 +168,9 @@ class Traces {
     if (sample === undefined) return;
     const who = `process ${this.#process}`;
     const { waiting, listeners } = sample;
+    // Given up in time is `GIVEN_UP`.
     this.#verdicts.check(EMPTY, waiting === 0 || sawStalls, () => {
-      return `${who}: ${waiting} datagrams wait at ${[...this.#watches].join(', ')}`;
+      return `${who}: ${waiting} datagrams wait at ${[...this.#watches.keys()].join(', ')}`;
     });
     const wanted = this.#directed.listeners.size;
     this.#verdicts.check(OPEN, listeners === wanted, () => {
@@ -182,6 +186,22 @@ class Traces {
     this.#verdicts.check(STOPS, at <= after(stopsBy, STOP_SLACK), () => {
       return `process ${this.#process} should have ended at ${stopsBy}; it is ${at}`;
     });
+  }
+
+  #watch(socket: string): void {
+    this.#watches.delete(socket);
+    this.#watches.set(socket, this.#now);
+  }
+
+  /** The process wakes when the time is over of whoever was watched first. */
+  #checkOldest({ process, wake }: ProcessSample): void {
+    for (const [socket, since] of this.#watches) {
+      const givenUpAt = after(since, BLOCKED_MAX);
+      this.#verdicts.check(GIVEN_UP, wake !== undefined && wake.at <= givenUpAt, () => {
+        return `process ${process} sleeps until ${wake?.at}; ${socket} has had no room since ${since}`;
+      });
+      return;
+    }
   }
 
   #stopBy(at: Instant): void {

@@ -7,6 +7,7 @@ import {
   after,
   microseconds,
   milliseconds,
+  seconds,
   type Duration,
   type Instant,
 } from '../../../core/time.ts';
@@ -15,16 +16,16 @@ import type { Hearings } from '../facts.ts';
 import type { WorldSpec } from '../spec.ts';
 import { probingOf } from './probed-backends.ts';
 
+/** A socket that has had no room for so long is given up (blocked-sockets.ts). */
+export const BLOCKED_MAX: Duration = seconds(5);
+
 /** The longest rest after an open that failed, and some for the way. */
 const REST = milliseconds(500);
 
 export class Healing {
   readonly hearings: Hearings;
-  /**
-   * Sends did not complete, and their sockets have no room until they close: a flow whose client goes on is stuck there, and
-   * does not heal before the client rests.
-   */
-  sawStalls = false;
+  #upstreamStalls = false;
+  #listenerStalls = false;
   #from: Instant | undefined;
   #longest: Duration = REST;
 
@@ -38,6 +39,23 @@ export class Healing {
     };
   }
 
+  /**
+   * Sends did not complete, and their sockets have no room until they are given up. Nobody knows of one before something
+   * waits for it, so that the faults may be long over by then.
+   */
+  get sawStalls(): boolean {
+    return this.#upstreamStalls || this.#listenerStalls;
+  }
+
+  /**
+   * Whoever has asked in vain for so long must be answered now: its socket was blocked by its first question at the latest,
+   * and then the listener by the answer to a later one.
+   */
+  get patience(): Duration {
+    if (this.#listenerStalls) return microseconds(3 * BLOCKED_MAX);
+    return microseconds(this.#upstreamStalls ? BLOCKED_MAX + REST : 0);
+  }
+
   /** Whether everything should work by now. */
   isSettled(at: Instant): boolean {
     return this.#from !== undefined && at >= after(this.#from, this.#longest);
@@ -49,7 +67,8 @@ export class Healing {
       this.#learn(action.command.config);
     if (action.kind === 'HostFault') {
       const { upstreamStalls, listenerStalls } = action.faults;
-      this.sawStalls ||= upstreamStalls !== undefined || listenerStalls !== undefined;
+      this.#upstreamStalls ||= upstreamStalls !== undefined;
+      this.#listenerStalls ||= listenerStalls !== undefined;
     }
     if (action.kind === 'Start') this.#learn(action.config);
     if (action.kind !== 'Begin' && this.#from !== undefined) this.#from = at;

@@ -100,7 +100,7 @@ export class LiveFlows {
     const before =
       input?.kind === 'ClientArrived'
         ? this.#closed.find((flow) => isOf(flow, input.src, input.local))
-        : this.#closed[0];
+        : this.#closed.at(-1);
     const flow = before ?? this.#admitted(socket);
     if (flow === undefined) return;
     flow.isBlocked = false;

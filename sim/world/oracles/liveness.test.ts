@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { listenerId } from '../../../core/brand.ts';
 import { NO_SOURCE_RATES, type ClusterSettings } from '../../../core/config.ts';
 import type { Directive } from '../../../core/directives.ts';
-import { instant } from '../../../core/time.ts';
+import { instant, milliseconds } from '../../../core/time.ts';
 import {
   backendAddress,
   backendList,
@@ -13,6 +13,7 @@ import {
 } from '../builders.ts';
 import type { History, Told } from '../history.ts';
 import type { Message } from '../message.ts';
+import { FAULTLESS_OS } from '../os-faults.ts';
 import { objectionOf, told, turn } from './hand-made.ts';
 import { LIVENESS } from './liveness.ts';
 
@@ -61,6 +62,19 @@ test('nobody is judged before a world has healed, or after it was disturbed', ()
   expect(
     objectionOf(LIVENESS, [...healed(), asked(1, 4_000_000), disturbed, LATER]),
   ).toBeUndefined();
+});
+
+test('where sends may stall, whoever has asked in vain for long enough is judged again', () => {
+  const stalls = { ...FAULTLESS_OS, upstreamStalls: { numerator: 1, denominator: 2 } };
+  const lasts = milliseconds(10);
+  const action = { kind: 'HostFault', proxy: 0, faults: stalls, lasts } as const;
+  const stalled = [told('Acted', { action }), ...healed()];
+  const inVain = (until: number): History => [...stalled, asked(1, 4_000_000), asked(2, until)];
+  const late = told('PhaseBegan', { phase: 'drain' }, 19_000_000);
+  expect(objectionOf(LIVENESS, [...inVain(9_400_000), late])).toBeUndefined();
+  expect(objectionOf(LIVENESS, [...inVain(9_500_000), late])).toContain('question 2 of client 0');
+  const between = [...stalled, asked(1, 4_000_000), heard(1, 4_010_000), asked(2, 9_500_000)];
+  expect(objectionOf(LIVENESS, [...between, late])).toBeUndefined();
 });
 
 test('clusters that may refuse are not judged, nor what the proxy may drop', () => {

@@ -8,7 +8,7 @@ import { sameAddress, type Address } from '../../../core/address.ts';
 import type { ListenerId } from '../../../core/brand.ts';
 import type { ClusterSettings, ListenerConfig } from '../../../core/config.ts';
 import type { ControlOutput } from '../../../core/control-contract.ts';
-import { milliseconds, until, type Instant } from '../../../core/time.ts';
+import { milliseconds, until, type Duration, type Instant } from '../../../core/time.ts';
 import { always, sometimes, type Property } from '../../properties.ts';
 import type { ProcessNumber, ProcessSample } from '../facts.ts';
 import type { Message } from '../message.ts';
@@ -59,14 +59,17 @@ export const LIVENESS: OracleKind = {
         },
         ClientSent: ({ client, dst, bytes, message }, at) => {
           questions.settle(at);
-          if (message === undefined || !healing.isSettled(at) || healing.sawStalls) return;
-          questions.asked(client, message.serial, dst, bytes, at);
+          if (message === undefined || !healing.isSettled(at)) return;
+          const question = { client, serial: message.serial, at };
+          questions.asked(question, { dst, bytes, patience: healing.patience });
         },
         BackendHeard: ({ message }) => questions.reached(message, 'at its backend'),
         BackendSent: ({ message }) => questions.reached(message, 'answered by its backend'),
         ClientHeard: ({ client, message }, at) => {
           questions.settle(at);
-          if (message?.kind === 'answer') questions.answered(client, message.serial);
+          if (message?.kind !== 'answer') return;
+          questions.heard(client);
+          questions.answered(client, message.serial);
         },
         Started: ({ process }) => questions.started(process),
         Crashed: ({ process }) => questions.ended(process),
@@ -80,6 +83,13 @@ export const LIVENESS: OracleKind = {
     };
   },
 };
+
+interface Asked {
+  readonly dst: Address;
+  readonly bytes: number;
+  /** How long the client must have asked in vain to be sure of an answer. */
+  readonly patience: Duration;
+}
 
 /** What is known of a process. */
 interface Served {
@@ -98,6 +108,8 @@ class Questions {
   readonly #served = new Map<ProcessNumber, Served>();
   /** By client; the oldest first. */
   readonly #open = new Map<number, Question>();
+  /** Since when each client asks in vain. */
+  readonly #silent = new Map<number, Instant>();
 
   constructor(verdicts: Verdicts, spec: WorldSpec) {
     this.#verdicts = verdicts;
@@ -140,16 +152,21 @@ class Questions {
     const served = this.#served.get(sample.process);
     if (served !== undefined) served.sample = sample;
     // Whoever comes while every place is taken is refused, and so is whoever came a moment ago.
-    if (this.#open.size > 0 && served !== undefined && isFull(served)) this.clear();
+    if (this.#open.size + this.#silent.size > 0 && served !== undefined && isFull(served))
+      this.clear();
   }
 
-  asked(client: number, serial: number, dst: Address, bytes: number, at: Instant): void {
+  asked(
+    { client, serial, at }: Pick<Question, 'client' | 'serial' | 'at'>,
+    { dst, bytes, patience }: Asked,
+  ): void {
     // Whoever asks again before an answer came still waits for the first.
     if (this.lost || this.#open.has(client) || !this.#answering) return;
     for (const [process, { directed }] of this.#served) {
       for (const [listener, config] of directed.listeners) {
         if (!isAt(config, dst, this.#spec)) continue;
         if (!mustAnswer(directed, listener, bytes)) return;
+        if (this.#silence(client, at) < patience) return;
         this.#verdicts.see(ASKED);
         this.#open.set(client, { client, serial, at, process, stage: 'sent' });
         return;
@@ -162,6 +179,10 @@ class Questions {
     if (question?.serial === message?.serial && question !== undefined) question.stage = stage;
   }
 
+  heard(client: number): void {
+    this.#silent.delete(client);
+  }
+
   answered(client: number, serial: number): void {
     if (this.#open.get(client)?.serial !== serial) return;
     this.#open.delete(client);
@@ -171,10 +192,12 @@ class Questions {
   /** Nobody will answer this client where it was. */
   forget(client: number): void {
     this.#open.delete(client);
+    this.#silent.delete(client);
   }
 
   clear(): void {
     this.#open.clear();
+    this.#silent.clear();
   }
 
   /** Whether anybody waits too long. */
@@ -188,6 +211,13 @@ class Questions {
       });
       this.#open.delete(question.client);
     }
+  }
+
+  /** For how long a client that asks again has not been answered. */
+  #silence(client: number, at: Instant): Duration {
+    const since = this.#silent.get(client) ?? at;
+    this.#silent.set(client, since);
+    return until(since, at);
   }
 
   /** What a process may be waiting for. */

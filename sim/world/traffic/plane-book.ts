@@ -46,6 +46,8 @@ export class PlaneBook {
   readonly #watches: readonly TrafficWatch[];
   readonly #lackedUntil = { descriptors: instant(0), ports: instant(0) };
   #underWay: UnderWay | undefined;
+  /** The line whose socket closed in this timeout, last of all. */
+  #closedByTimer: Line | undefined;
 
   constructor(process: ProcessNumber, hosts: readonly Address[], watches: readonly TrafficWatch[]) {
     this.#lines = new Lines(process);
@@ -56,6 +58,7 @@ export class PlaneBook {
   /** `now` is the plane's. */
   input(input: PlaneInput, now: Instant): void {
     this.#conclude();
+    this.#closedByTimer = undefined;
     const isArrival = input.kind === 'ClientArrived' || input.kind === 'BackendArrived';
     this.#underWay = {
       input,
@@ -69,10 +72,13 @@ export class PlaneBook {
     else if (input.kind === 'Directed') this.#told.obey(input.message);
     else if (input.kind === 'Flushed') this.#flushed();
     else if (input.kind === 'OpenFailed') this.#learnLack(lackOf(input), now);
+    else if (input.kind === 'ListenerAnswer' && input.errno === undefined)
+      this.#listenerOpened(this.#told.listeners.get(input.listener));
   }
 
   timeout(): void {
     this.#conclude();
+    this.#closedByTimer = undefined;
   }
 
   output(output: PlaneOutput): void {
@@ -134,7 +140,11 @@ export class PlaneBook {
 
   #opened(output: Opened): void {
     const now = this.#underWay;
-    if (now === undefined) return;
+    if (now === undefined) {
+      // The timer gives up a socket that had no room for too long.
+      if (this.#closedByTimer !== undefined) this.#renewed(this.#closedByTimer, output);
+      return;
+    }
     if (this.#lines.at(output.socket) !== undefined) {
       // The next source for a socket that did not open: what waited for it is not lost after all.
       if (now.input.kind === 'OpenFailed') now.isSent = true;
@@ -164,16 +174,21 @@ export class PlaneBook {
   #closed(socket: SocketId): void {
     const line = this.#lines.at(socket);
     if (line === undefined) return;
-    if (this.#underWay !== undefined) this.#underWay.closed = line;
+    if (this.#underWay === undefined) this.#closedByTimer = line;
+    else this.#underWay.closed = line;
     this.#lines.close(line);
     this.#outbox.closed(line);
   }
 
   #listenerClosed(listener: ToldListener | undefined): void {
     if (listener === undefined) return;
-    listener.isDraining = true;
     listener.isClosed = true;
     this.#outbox.closed(listener);
+  }
+
+  /** For the first time, or in the place of a socket that was given up. */
+  #listenerOpened(listener: ToldListener | undefined): void {
+    if (listener !== undefined) listener.isClosed = false;
   }
 
   /** A flow that closes with its last datagram has put that behind the others first. */

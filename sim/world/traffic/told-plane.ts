@@ -123,7 +123,10 @@ export class ToldPlane {
   flushed(): void {
     if (!this.#loopsChanged) return;
     this.#loopsChanged = false;
-    const staying = [...this.listeners.values()].filter(({ isClosed }) => !isClosed);
+    // One that was given up is closed, and is not leaving.
+    const staying = [...this.listeners.values()].filter(
+      ({ isClosed, isDraining }) => !isClosed || !isDraining,
+    );
     this.#ownListeners = staying.map(({ config }) => config);
     const backends = [...this.#clusters.values()].flatMap(({ settings }) => settings.backends);
     this.#ownBackends = new Set(backends.map(({ address }) => endpointKey(unmap(address))));
