@@ -64,6 +64,30 @@ export function roomLaws(make: MakeWorld): void {
     }
   });
 
+  test('loses count of nothing when sockets close that never had room, and a listener is back at its address', async () => {
+    const { client, front, backend } = bench.pair();
+    bench.world.setRoom(0);
+    const blocked = await bench.turn((ports) => {
+      for (const n of [1, 2]) {
+        ports.sendToBackend(UPSTREAM, undefined, bytes(n));
+        ports.sendToClient(FRONT, client.address, undefined, bytes(n));
+      }
+    });
+    bench.call((ports) => {
+      ports.closeUpstream(UPSTREAM);
+      ports.closeListener(FRONT);
+    });
+    bench.listen(FRONT, front);
+    await bench.world.settle();
+    bench.world.setRoom(Infinity);
+    await bench.world.settle();
+    expect(blocked.length + bench.of('late').length).toBe(4);
+    expect([client.mailbox, backend.mailbox]).toEqual([[], []]);
+    await bench.turn((ports) => ports.sendToClient(FRONT, client.address, undefined, bytes(3)));
+    expect((await bench.receive(client)).payload).toEqual(bytes(3));
+    expect(bench.world.socketCount()).toBe(1);
+  });
+
   test('gives back what found no room: an unbroken tail, its very bytes, in send order', async () => {
     const { client } = bench.pair();
     const from = ipv4(LOOPBACK, 53);
