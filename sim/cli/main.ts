@@ -85,6 +85,7 @@ Examples:
   npm run sim -- --all                                  every scenario of worlds, 256 seeds each
   npm run sim -- --scenario dns-burst --seeds 16        one of them
   npm run sim -- --seeds 64 --check-determinism         is a run a function of its seed?
+  npm run sim -- shrink --scenario swarm --seed 0x2a    the fewest actions by which it fails
   npm run sim -- --seeds 1000000 --shard 3/8 --json 3.json
   npm run sim -- merge 1.json 2.json 3.json 4.json 5.json 6.json 7.json 8.json
 

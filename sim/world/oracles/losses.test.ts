@@ -75,7 +75,10 @@ test('refuses what goes on although it is too long', () => {
       fact: { ...fact, output: { ...fact.output, payload } },
     });
   });
-  expect(judge(LOSSES, run)?.property).toBe('what must be dropped does not go on');
+  expect(judge(LOSSES, run)).toMatchObject({
+    property: 'what must be dropped does not go on',
+    detail: 'a datagram went on that counts as droppedTruncated',
+  });
 });
 
 /** Whether it is a client datagram that goes on with the next fact. */

@@ -38,7 +38,11 @@ export const LOSSES: OracleKind = {
   begin: (verdicts, spec) => ({
     hearings: followTraffic(verdicts, spec, {
       spared: ({ drops }) => {
-        verdicts.check(SPARED, false, () => drops.join(' or '));
+        verdicts.check(
+          SPARED,
+          false,
+          () => `a datagram went on that counts as ${drops.join(' or ')}`,
+        );
       },
       vanished: (input) => {
         verdicts.check(REASON, false, () => `${input.kind} came to nothing`);
