@@ -1,13 +1,13 @@
 /** Where a state is written to. What is in it: shell/control/state.ts and test/e2e/control.e2e.test.ts. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { saveState } from './state-file.ts';
+import { loadState, saveState } from './state-file.ts';
 
 const LINE = '{"v":1,"command":"cluster add","cluster":"dns"}\n';
 
@@ -40,8 +40,22 @@ test('a folder is no file, and stays as it is', async () => {
   expect(readdirSync(folder)).toEqual(['control.sock']);
 });
 
+test('lines that are no commands are all told, by their places in the file', async () => {
+  const { folder, socket, said } = await proxy();
+  const file = join(folder, 'state.json');
+  writeFileSync(file, `\n${LINE}\n{}\n  \n[1]\nx\n{"v":2,"command":"status"}\n`);
+  expect(await loadState({ socket, file })).toBe(2);
+  expect(said()).toEqual(
+    [4, 6, 7, 8].map((n) => `${file}: line ${n} is no command of version 1\n`),
+  );
+  writeFileSync(file, 'x\n'.repeat(1_000));
+  expect(await loadState({ socket, file })).toBe(2);
+  expect(said()).toHaveLength(4 + 21);
+  expect(said().at(-1)).toBe('and 980 more lines\n');
+});
+
 /** One that has one cluster, in a folder of its own. */
-async function proxy(): Promise<{ folder: string; socket: string }> {
+async function proxy(): Promise<{ folder: string; socket: string; said: () => string[] }> {
   const folder = mkdtempSync(join(tmpdir(), 'sozu-udp-state-'));
   const socket = join(folder, 'control.sock');
   const server = createServer((client) => {
@@ -59,5 +73,5 @@ async function proxy(): Promise<{ folder: string; socket: string }> {
     server.close();
     rmSync(folder, { recursive: true });
   });
-  return { folder, socket };
+  return { folder, socket, said: () => stderr.mock.calls.map(([line]) => String(line)) };
 }

@@ -37,23 +37,30 @@ function replaceFile(path: string, text: string): void {
   return renameSync(`${path}.new`, path);
 }
 
+/** Lines of a file that is no state at all. */
+const WRONG_TOLD_MAX = 20;
+
 const RECORD = z.looseObject({ v: z.literal(PROTOCOL_VERSION), command: z.string() });
 
 /** A command that asks for what is there already is skipped, as in Sōzu; any other refusal is told and makes the code 1. */
 export function loadState(options: FileOptions): Promise<number> {
   const content = attempt(() => ({ text: readFileSync(options.file, 'utf8') }));
   if (typeof content === 'string') return Promise.resolve(fail(content));
-  const records = content.text
-    .split('\n')
-    .filter((line) => line !== '')
-    .map(readRecord);
-  const wrong = records.findIndex((record) => record === undefined);
-  if (wrong >= 0) {
-    return Promise.resolve(fail(`${options.file}: line ${wrong + 1} is no command of version 1`));
+  const lines = content.text.split('\n').map((line, index) => ({ line, number: index + 1 }));
+  const records = lines
+    .filter(({ line }) => line.trim() !== '')
+    .map(({ line, number }) => ({ number, record: readRecord(line) }));
+  const wrong = records.filter(({ record }) => record === undefined);
+  if (wrong.length > 0) {
+    const told = wrong.slice(0, WRONG_TOLD_MAX).map(({ number }) => {
+      return fail(`${options.file}: line ${number} is no command of version 1`);
+    });
+    if (wrong.length > told.length) fail(`and ${wrong.length - told.length} more lines`);
+    return Promise.resolve(EXIT_USAGE);
   }
   return withClient(options, async (client) => {
     const sums = { changed: 0, unchanged: 0, skipped: 0, refused: 0 };
-    for (const record of records) sums[await give(client, record ?? {})] += 1;
+    for (const { record } of records) sums[await give(client, record ?? {})] += 1;
     if (options.json === true) printJson({ ok: sums.refused === 0, answer: sums });
     else {
       const words = Object.entries(sums).map(([word, count]) => `${count} ${word}`);

@@ -18,6 +18,7 @@ import {
   type Status,
   type WhyAnswer,
 } from '../../core/index.ts';
+import type { Problem } from '../config/problem.ts';
 import type { ProxyEvent } from '../event-hub.ts';
 import type { ReloadRecord } from '../reloader.ts';
 
@@ -68,16 +69,31 @@ export function backendViews({ clusters }: Status, facts: Facts): View[] {
   );
 }
 
-/** When and how the file was last read; without problems but the errors. */
+/** Of a file that is wrong in each of its lines; whoever asked for the reload is told of all. */
+const ERRORS_TOLD_MAX = 20;
+const ERROR_CHARACTERS_MAX = 500;
+
+/** When and how the file was last read; of problems only errors, and of many the first, so that it stays small. */
 export function reloadView({ at, cause, file, outcome }: ReloadRecord): View {
   const record = { at: new Date(at).toISOString(), cause, file, ok: outcome.ok };
   if (!outcome.ok) {
     const errors = outcome.problems.filter(({ severity }) => severity === 'error');
-    return { ...record, error: outcome.error.message, problems: errors };
+    const untold = errors.length - ERRORS_TOLD_MAX;
+    return {
+      ...record,
+      error: outcome.error.message,
+      problems: errors.slice(0, ERRORS_TOLD_MAX).map(shortened),
+      ...(untold > 0 && { problems_untold: untold }),
+    };
   }
   const { commands, failures } = outcome;
   const failed = failures.map(({ address, errno }) => `${formatAddress(address)}: ${errno}`);
   return { ...record, commands, ...(failed.length > 0 && { not_listening: failed }) };
+}
+
+function shortened({ path, problem, fix, ...rest }: Problem): Problem {
+  const short = (text: string): string => text.slice(0, ERROR_CHARACTERS_MAX);
+  return { ...rest, path: short(path), problem: short(problem), fix: fix && short(fix) };
 }
 
 export function flowView(line: FlowLine): View {
