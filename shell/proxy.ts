@@ -28,6 +28,7 @@ import {
 import type { AccessLog } from './access-log.ts';
 import { advice } from './advice.ts';
 import { interfaceAddresses } from './config/environment.ts';
+import type { Driver } from './drivers/choose.ts';
 import { DgramDriver } from './drivers/dgram.ts';
 import { OneTimer } from './drivers/timer.ts';
 import { EventHub } from './event-hub.ts';
@@ -68,7 +69,7 @@ export class Proxy {
   accessLog: Pick<AccessLog, 'hear'> = { hear: () => undefined };
   private readonly log: Log;
   private readonly limiter = new LogLimiter();
-  private readonly driver = new DgramDriver();
+  private readonly driver: Driver;
   private readonly plane: DataPlane;
   private readonly control: ControlPlane;
   private readonly controlPump: ControlPump;
@@ -77,9 +78,15 @@ export class Proxy {
   private failing: ListenerFailed[] | undefined = [];
   private settle: (stopped: Stopped) => void = () => undefined;
 
-  /** Records nothing without `recorder`. */
-  constructor(config: Config, log: Log, recorder?: RecorderSettings) {
+  /** Records nothing without `recorder`. `driver` is its own from then on. */
+  constructor(
+    config: Config,
+    log: Log,
+    recorder?: RecorderSettings,
+    driver: Driver = new DgramDriver(),
+  ) {
     this.log = log;
+    this.driver = driver;
     const options = {
       plane: {
         placementSeed: PLACEMENT_SEED,

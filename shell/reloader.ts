@@ -43,7 +43,14 @@ export interface ReloaderOptions {
   readonly adopted?: ((settings: ShellSettings) => void) | undefined;
 }
 
-const SET_AT_THE_START = ['commandSocket', 'logTarget', 'watchConfig', 'admin', 'statsd'] as const;
+const SET_AT_THE_START = [
+  'io',
+  'commandSocket',
+  'logTarget',
+  'watchConfig',
+  'admin',
+  'statsd',
+] as const;
 
 export class Reloader {
   /** What was started. */

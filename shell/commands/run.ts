@@ -21,6 +21,7 @@ import { ControlService } from '../control/service.ts';
 import { serverSocket, SOCKET_VARIABLE } from '../control/socket-path.ts';
 import { watchFile } from '../config-watch.ts';
 import { openLog, type Log, type OpenLog } from '../log.ts';
+import { chooseDriver, type Choice } from '../drivers/choose.ts';
 import type { RecorderSettings } from '../flight-recorder.ts';
 import { Proxy } from '../proxy.ts';
 import { Reloader } from '../reloader.ts';
@@ -46,6 +47,11 @@ export async function runFile(file: string): Promise<number> {
   if (opened === undefined) return 1;
   const { log, accessLog, reopen } = opened;
   onReopen(reopen);
+  const choice = chooseDriver(settings.io);
+  if (typeof choice === 'string') {
+    tell(`io = "${settings.io}" cannot be had: ${printable(choice)}\n`);
+    return 1;
+  }
   const control = await openControl(file, settings, log);
   if (control === 'failed') return 1;
   let unwatch = (): void => undefined;
@@ -53,7 +59,7 @@ export async function runFile(file: string): Promise<number> {
     segmentBytes: settings.recorder.segmentBytes,
     folder: settings.recorder.folder ?? tmpdir(),
   };
-  const code = await runConfig({ config, log, recorder }, (proxy) => {
+  const code = await runConfig({ config, log, recorder, choice }, (proxy) => {
     const adopted = (latest: ShellSettings): void => followTarget(accessLog, latest, log);
     const reloader = new Reloader({ file, proxy, log, settings, adopted });
     proxy.accessLog = accessLog;
@@ -131,6 +137,8 @@ export interface RunOptions {
   readonly config: Config;
   readonly log: Log;
   readonly recorder?: RecorderSettings | undefined;
+  /** node:dgram unless given. */
+  readonly choice?: Choice | undefined;
 }
 
 /**
@@ -138,10 +146,10 @@ export interface RunOptions {
  * stopped, or says why it cannot.
  */
 export async function runConfig(
-  { config, log, recorder }: RunOptions,
+  { config, log, recorder, choice }: RunOptions,
   started: (proxy: Proxy) => Promise<Watchers | string> | undefined = () => undefined,
 ): Promise<number> {
-  const proxy = new Proxy(config, log, recorder);
+  const proxy = new Proxy(config, log, recorder, choice?.driver);
   dumpOnCrash(proxy, log);
   if (proxy.failures.length > 0) {
     for (const { address, errno } of proxy.failures) {
@@ -159,7 +167,14 @@ export async function runConfig(
     proxy.stop();
     return 1;
   }
-  log.info({ listeners: config.listeners.length, clusters: config.clusters.length }, 'started');
+  log.info(
+    {
+      listeners: config.listeners.length,
+      clusters: config.clusters.length,
+      ...(choice && { driver: choice.driver.capabilities.name, because: choice.reason }),
+    },
+    'started',
+  );
   const { flowsClosed } = await proxy.stopped;
   quiet();
   watchers.close();

@@ -15,6 +15,7 @@ test('the Sōzu file of spec §7.1 loads unchanged, without an error', () => {
   expect(of('error', problems)).toEqual([]);
   expect(settings).toEqual({
     logLevel: 'info',
+    io: 'dgram',
     commandSocket: './sozu.sock',
     logTarget: undefined,
     recorder: { segmentBytes: 4_194_304, folder: undefined },

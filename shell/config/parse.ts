@@ -24,6 +24,7 @@ import { reportWarnings } from './warnings.ts';
 /** Settings of the shell alone; the core never sees them. */
 export interface ShellSettings {
   readonly logLevel: GlobalTable['log_level'];
+  readonly io: GlobalTable['io'];
   /** As written. Undefined: the default; empty: none. */
   readonly commandSocket: string | undefined;
   /** The path of a file, undefined for standard output. */
@@ -92,6 +93,7 @@ function shellSettings(
     recorder: global.recorder ? { segmentBytes, folder } : undefined,
     text,
     logLevel: global.log_level,
+    io: global.io,
     commandSocket: global.command_socket,
     logTarget: logFileOf(global),
     watchConfig: global.watch_config,

@@ -26,6 +26,7 @@ export interface GlobalTable {
   readonly grace: number;
   readonly log_level: 'error' | 'warn' | 'info' | 'debug' | 'trace';
   readonly worker_count: number;
+  readonly io: 'auto' | 'dgram' | 'mmsg';
   readonly max_connections: number;
   readonly buffer_size: number;
   readonly activate_listeners: boolean;
@@ -79,6 +80,14 @@ const globalShape = {
   worker_count: sozu(
     z.int().min(0).max(65_535).default(1),
     'This version runs one worker, whatever the number; above 1 `check` warns. (Sōzu: 2.)',
+  ),
+  io: withReason(
+    ours(
+      z.enum(['auto', 'dgram', 'mmsg']).default('dgram'),
+      'What moves the datagrams: node:dgram, or on Linux batches of them in one system call (needs the package koffi). ' +
+        '`auto` takes mmsg where it can be had, and the log says why not.',
+    ),
+    'It works everywhere. mmsg is new, and changes what a flow is on a wildcard address.',
   ),
   max_connections: sozu(
     u32().default(LIMITS.maxConnections),

@@ -239,6 +239,12 @@ test('a wildcard listener is a warning unless the machine is known to have one a
   ]);
 });
 
+test('a wildcard listener is none on batched system calls, which know the address that was asked', () => {
+  const text = toml({ listener: '0.0.0.0:53' });
+  expect(parseConfig(text).problems).toHaveLength(1);
+  expect(parseConfig(`io = "mmsg"\n${text}`).problems).toEqual([]);
+});
+
 test('a listener that no cluster names is a warning', () => {
   const lonely = '[[listeners]]\nprotocol = "udp"\naddress = "127.0.0.1:123"\n';
   const { problems } = parseConfig(toml({}) + lonely);

@@ -37,7 +37,7 @@ export function reportWarnings(
     warnOfTimeouts(listener, udp?.preset, report);
     warnOfSizes(listener, global, report);
     warnOfFlows(listener, udp?.upstream_source.length ?? 0, global, environment, report);
-    warnOfAddress(listener, environment, report);
+    warnOfAddress(listener, global, environment, report);
   }
   judgeFlowsTogether(draft, global, environment, report);
   for (const cluster of draft.clusters) {
@@ -200,8 +200,12 @@ function judgeFlowsTogether(
   report.warning(['listeners'], problem, 'give each listener a max_flows of its own');
 }
 
-function warnOfAddress(listener: ListenerDraft, environment: Environment, report: Report): void {
-  const { path, table, cluster } = listener;
+function warnOfAddress(
+  { path, table, cluster }: ListenerDraft,
+  { io }: GlobalTable,
+  environment: Environment,
+  report: Report,
+): void {
   const name = formatAddress(unmap(table.address));
   if (cluster === undefined) {
     const problem = `no cluster's frontend names ${name}: every datagram is dropped`;
@@ -211,9 +215,10 @@ function warnOfAddress(listener: ListenerDraft, environment: Environment, report
     const problem = `the same address as ${name}, which is how it is bound`;
     report.warning([...path, 'address'], problem, `write ${name}`);
   }
-  if (isUnspecified(unmap(table.address)) && mayBeMultiHomed(unmap(table.address), environment)) {
+  const bound = unmap(table.address);
+  if (io !== 'mmsg' && isUnspecified(bound) && mayBeMultiHomed(bound, environment)) {
     const problem = 'on a machine with several addresses, replies may leave from another one';
-    const fix = 'declare one listener for each address that clients use';
+    const fix = 'declare one listener for each address that clients use, or write io = "mmsg"';
     report.warning([...path, 'address'], problem, fix);
   }
 }

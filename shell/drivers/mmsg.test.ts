@@ -17,7 +17,7 @@ import {
   UPSTREAM,
   type World,
 } from '../../test/driver-bench.ts';
-import { needIpv6, needPeers } from '../../test/e2e/peers.ts';
+import { needIpv6, needKoffi, needPeers } from '../../test/e2e/peers.ts';
 import { LoopbackPeer } from '../../test/loopback-peer.ts';
 import { EPOLLOUT, loadLibc, type Libc } from './libc.ts';
 import { MmsgDriver } from './mmsg.ts';
@@ -25,7 +25,7 @@ import { MmsgDriver } from './mmsg.ts';
 const libc = loadLibc();
 
 if (typeof libc === 'string') {
-  test('the driver mmsg', (context) => context.skip(libc));
+  test(`the driver mmsg cannot be had: ${libc}`, needKoffi);
 } else {
   const make = async (arrivals: Arrivals): Promise<World> => worldOf(libc, arrivals);
   driverLaws('mmsg', make);

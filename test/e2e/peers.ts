@@ -3,6 +3,7 @@
  * the test is skipped, and a line says what is missing.
  */
 import { accessSync, constants } from 'node:fs';
+import { createRequire } from 'node:module';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'vitest';
@@ -44,6 +45,15 @@ export function needRoot(context: TestContext): void {
   namespaceRefusal ??= tryNamespace();
   if (namespaceRefusal === '') return;
   skipOrFail(context, `network namespaces cannot be made here: ${namespaceRefusal}`);
+}
+
+/** The same for the optional package koffi, which loads where it is installed for this system. */
+export function needKoffi(context: TestContext): void {
+  try {
+    createRequire(import.meta.url)('koffi');
+  } catch {
+    skipOrFail(context, 'koffi not found: npm ci');
+  }
 }
 
 /** A test that does not run says so: the reporter's list is easily overlooked. */
