@@ -86,15 +86,16 @@ export class Connection implements Asker {
     return undefined;
   }
 
-  /** One request after the other; meanwhile nothing more is read. Between two of them datagrams have their turn. */
+  /** One request after the other, each when it is this client's turn; meanwhile nothing more is read. */
   private async work(): Promise<void> {
     if (this.isWorking) return;
     this.isWorking = true;
     this.socket.pause();
-    for (let line = this.lines.shift(); line !== undefined; line = this.lines.shift()) {
-      await this.answer(line);
+    while (this.lines.length > 0) {
+      await this.service.turns.next();
+      const line = this.lines.shift();
+      if (line !== undefined) await this.answer(line);
       if (this.isGone || this.isLeaving) return;
-      await new Promise((resolve) => setImmediate(resolve));
     }
     this.isWorking = false;
     if (this.hasEnded) this.end();

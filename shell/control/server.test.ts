@@ -14,7 +14,7 @@ import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { dirname, join } from 'node:path';
 import { pino } from 'pino';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { freePort } from '../../test/e2e/ports.ts';
 import { openRaw, parsed, type Line } from '../../test/raw-client.ts';
 import { readEnvironment } from '../config/environment.ts';
@@ -69,6 +69,29 @@ test('requests are answered in order, however they arrive', async () => {
   client.socket.write(line(1) + line(2) + line(3).slice(0, 9));
   client.socket.write(line(3).slice(9));
   for (const id of [1, 2, 3]) expect(await client.heard.next()).toMatchObject({ id, ok: true });
+});
+
+test('of all clients together one request is done in a turn of the loop, so that datagrams have theirs', async () => {
+  let [turn, isOver] = [0, false];
+  const count = (): void => {
+    turn += 1;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  onTestFinished(() => void (isOver = true));
+  const turns: number[] = [];
+  const { path, proxy } = await startControl();
+  const command = proxy.command.bind(proxy);
+  vi.spyOn(proxy, 'command').mockImplementation((...asked) => {
+    turns.push(turn);
+    command(...asked);
+  });
+  const clients = await Promise.all(Array.from({ length: 16 }, () => openRaw(path)));
+  await Promise.all(
+    clients.flatMap((client) => Array.from({ length: 10 }, () => client.ask('cluster list'))),
+  );
+  expect(turns).toHaveLength(160);
+  expect(new Set(turns).size).toBe(160);
 });
 
 test.each([

@@ -29,6 +29,7 @@ import {
   type Told,
 } from './requests.ts';
 import { stateRequests } from './state.ts';
+import { Turns } from './turns.ts';
 import * as views from './views.ts';
 
 /** Whoever asked, as far as long answers go. */
@@ -58,6 +59,8 @@ const TOO_MANY_HEARERS = { kind: 'Busy', message: 'too many others hear events a
 const SLOTS_PER_PART = 256;
 
 export class ControlService {
+  /** Of requests, and of the parts of long answers. */
+  readonly turns: Turns = new Turns();
   private readonly proxy: Proxy;
   private readonly reloader: Reloader;
   private readonly log: Log;
@@ -243,7 +246,7 @@ export class ControlService {
         return { ok: true, changed: false, generation, answer: { listed, matched } };
       }
       from = next;
-      await nextTurn();
+      await this.turns.next();
     }
   }
 
@@ -293,9 +296,4 @@ function onlyListener({ listeners }: Status): Address | undefined {
 function only(status: Status, cluster: string | undefined): Status {
   if (cluster === undefined) return status;
   return { ...status, clusters: status.clusters.filter((one) => one.settings.cluster === cluster) };
-}
-
-/** Lets what arrived meanwhile have its turn. */
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
