@@ -76,13 +76,9 @@ export class DataPlane {
     });
     const { listeners } = this;
     this.planeClusters = new PlaneClusters({ clusters, listeners, losses, loops });
-    this.queries = new FlowQueries({
-      placementSeed: options.placementSeed,
-      listeners,
-      clusters,
-      fates: losses.fates,
-      drain,
-    });
+    const { placementSeed } = options;
+    const { fates } = losses;
+    this.queries = new FlowQueries({ placementSeed, listeners, clusters, fates, loops, drain });
     this.stuck = new StuckSockets({ egress, upstreams, listeners, drain });
   }
 

@@ -105,4 +105,6 @@ export interface WhyAnswer {
   readonly selection: Explanation;
   /** The client has this flow: while its fate is to be kept, that decides and not the selection. */
   readonly pinned: { readonly flow: FlowLine; readonly fate: Fate } | undefined;
+  /** Why no datagram of this source is taken, whatever would be chosen. A loop is one only of sources without a flow. */
+  readonly dropped: 'Invalid' | 'Denied' | 'Loop' | undefined;
 }

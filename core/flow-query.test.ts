@@ -14,7 +14,7 @@ import { formatAddress } from './address.ts';
 import { listenerId } from './brand.ts';
 import { parseCidr, type Cidr } from './cidr.ts';
 import type { Answer, Command } from './commands.ts';
-import type { ClusterSettings, LoadBalancing } from './config.ts';
+import { NO_SOURCE_RATES, type ClusterSettings, type LoadBalancing } from './config.ts';
 import {
   FLOWS_LISTED_MAX,
   type FlowCursor,
@@ -191,6 +191,24 @@ describe('Why', () => {
         expect(chosen(answer)).toBe(place);
         expect(ask(unasked, client)).toBe(place);
       }
+    }
+  });
+
+  test('says which sources are dropped whatever would be chosen, as they are', () => {
+    const deny = [{ base: addressOf('10.2.0.0:1'), bits: 16 }];
+    const bench = started({ rates: { ...NO_SOURCE_RATES, deny } });
+    const listener = listenerConfig().address;
+    for (const [client, dropped] of [
+      ['10.1.0.1:1', undefined],
+      ['224.0.0.1:1', 'Invalid'],
+      ['255.255.255.255:1', 'Invalid'],
+      ['10.2.0.1:1', 'Denied'],
+      [formatAddress(listener), 'Loop'],
+      [formatAddress(backendsOf(1)[0]!.address), 'Loop'],
+    ] as const) {
+      const answer = granted(bench, { kind: 'Why', listener, client: addressOf(client) });
+      expect(answer).toMatchObject({ kind: 'Why', dropped });
+      expect(ask(bench, client) === undefined, client).toBe(dropped !== undefined);
     }
   });
 

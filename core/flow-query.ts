@@ -2,11 +2,18 @@
  * Answers to what operators ask of live flows: a scan of the tables that builds nothing but the lines it gives, and changes
  * nothing unless it is asked to kill.
  */
-import { formatAddress, prefixMask, sameAddress, unmap, type Address } from './address.ts';
+import {
+  formatAddress,
+  isUnanswerable,
+  prefixMask,
+  sameAddress,
+  unmap,
+  type Address,
+} from './address.ts';
 import { assertNever, present } from './assert.ts';
 import type { Cidr } from './cidr.ts';
 import { flowId, type FlowId } from './brand.ts';
-import type { Clusters } from './clusters.ts';
+import type { Cluster, Clusters } from './clusters.ts';
 import type { Backend } from './contract.ts';
 import type { Fates } from './fates.ts';
 import {
@@ -16,8 +23,10 @@ import {
   type FlowFilter,
   type FlowLine,
   type FlowQuery,
+  type WhyAnswer,
 } from './flow-commands.ts';
 import type { Hash64 } from './hash.ts';
+import type { LoopGuard } from './loop-guard.ts';
 import { affinityKey } from './placement.ts';
 import type { Listener } from './plane-listener.ts';
 import type { Listeners } from './plane-listeners.ts';
@@ -28,6 +37,7 @@ export interface FlowQueriesOptions {
   readonly listeners: Listeners;
   readonly clusters: Clusters;
   readonly fates: Fates;
+  readonly loops: LoopGuard;
   /** Takes and performs what a listener's flow machine has to say. */
   readonly drain: (listener: Listener, now: Instant) => void;
 }
@@ -119,7 +129,20 @@ export class FlowQueries {
       key: hexOf(key),
       selection: backends.explain(key, now),
       pinned: flow === undefined ? undefined : { flow, fate: fates.of(flow.backend) },
+      dropped: this.whyDropped(query, cluster, flow !== undefined),
     };
+  }
+
+  /** What stands before any selection (spec §2.2) and depends on the source alone. */
+  private whyDropped(
+    { client: asked, local }: Extract<FlowQuery, { kind: 'Why' }>,
+    cluster: Cluster,
+    hasFlow: boolean,
+  ): WhyAnswer['dropped'] {
+    const client = unmap(asked);
+    if (isUnanswerable(client)) return 'Invalid';
+    if (cluster.policer.denies(client)) return 'Denied';
+    return !hasFlow && this.plane.loops.refuses(client, local, cluster) ? 'Loop' : undefined;
   }
 
   private counts(): FlowCount[] {

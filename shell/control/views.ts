@@ -114,7 +114,7 @@ export function flowView(line: FlowLine): View {
 }
 
 export function whyView(client: Address, listener: Address, answer: WhyAnswer): View {
-  const { cluster, policy, key, selection, pinned } = answer;
+  const { cluster, policy, key, selection, pinned, dropped } = answer;
   const chosen = selection.choice?.chosen;
   return {
     client: formatAddress(client),
@@ -124,8 +124,9 @@ export function whyView(client: Address, listener: Address, answer: WhyAnswer): 
     key,
     flow: pinned && flowView(pinned.flow),
     fate: pinned?.fate,
+    dropped,
     tier: selection.tier,
-    chosen: chosen && formatAddress(chosen.address),
+    chosen: dropped === undefined ? chosen && formatAddress(chosen.address) : undefined,
     reason: selection.choice && reasonView(selection.choice.reason),
     backends: explainedViews(selection),
   };
