@@ -33,6 +33,7 @@ import { printFamilies } from './without-family.ts';
 /** What a property must find with all others off. */
 const KILLS_ALONE = 3;
 const SHARE_KILLED = 0.9;
+const WORLD_SEEDS_CI = 1;
 /** Oracles that count what was seen, or find only what no mutant of one build is: two courses of one run. */
 const JUDGE_NOTHING: ReadonlySet<string> = new Set(['coverage', 'replays']);
 /** What these show is work to be done: the ratchet file holds them, and no score. */
@@ -92,7 +93,8 @@ async function run(options: Options): Promise<void> {
   const exhaustive = options.matrix === true;
   const limits: TrialLimits = {
     core: { seeds, steps, exhaustive, shrink: options.shrink === true },
-    worlds: { seeds: worldSeeds, exhaustive },
+    // CI knows where each was found, and tries little else.
+    worlds: { seeds: options.ci === true ? WORLD_SEEDS_CI : worldSeeds, exhaustive },
   };
   if (withoutFamily !== undefined) {
     const tried = suspects.filter(({ origin }) => isOfWorlds(origin));
