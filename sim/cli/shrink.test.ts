@@ -114,8 +114,8 @@ test('a failing seed of a world becomes a file that reproduces, and is fixed her
   const out = join(directory, 'of-a-world.json');
   const args = ['shrink', '--scenario', 'syslog-one-way', '--seed', '0', '--out', out];
   const { text } = await callAsync(buggy.registerShrink, args);
-  expect(text).toMatch(/^violated: every datagram ends exactly once\n\w+ actions? left after /);
-  expect(text).toMatch(/^1 proxy, 1 client, 1 backend$/m);
+  expect(text).toMatch(/^violated: [a-z ]+\n\w+ actions? left after /);
+  expect(text).toMatch(/^1 proxy, 1 client, 1 backend; phases are not counted$/m);
   expect(text).toMatch(/^ {2}at \d\.\d{6} s: Send client 0, proxy 0, listener 0, bytes \d+$/m);
   expect(text).toContain(`written to ${out}`);
   expect(call(buggy.registerReplay, ['replay', out]).text).toBe(`${out}: reproduces\n`);

@@ -107,7 +107,7 @@ function describeWorld(shrunk: ShrunkWorld): string {
   const { clients, backends, proxies } = shrunk.spec;
   const crowd = `${counted(clients.length, 'client')}, ${counted(backends.length, 'backend')}`;
   const lines = shrunk.script.map(({ action, at }) => `  ${describeWorldAction(action, at)}\n`);
-  const who = `${counted(proxies.length, 'proxy', 'proxies')}, ${crowd}\n`;
+  const who = `${counted(proxies.length, 'proxy', 'proxies')}, ${crowd}; phases are not counted\n`;
   return headline(shrunk, shrunk.actions) + who + lines.join('');
 }
 
