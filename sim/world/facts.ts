@@ -3,6 +3,7 @@
  * one that never happened, to see whether it minds. Payloads and headers are lent for the call.
  */
 import type { Address } from '../../core/address.ts';
+import type { SocketId } from '../../core/brand.ts';
 import type { Config } from '../../core/config.ts';
 import type { ControlInput, ControlOutput } from '../../core/control-contract.ts';
 import type { ListenerCounters } from '../../core/metrics.ts';
@@ -122,6 +123,12 @@ export interface Facts {
     readonly probes: number;
   };
   /** `now` is what the pump calls so: the monotonic clock of the host. */
+  /** A new upstream socket sends from here. Another may have done so before. */
+  Bound: {
+    readonly process: ProcessNumber;
+    readonly socket: SocketId;
+    readonly local: Address;
+  };
   DataInput: { readonly process: ProcessNumber; readonly input: PlaneInput; readonly now: Instant };
   DataTimeout: { readonly process: ProcessNumber; readonly now: Instant };
   DataOutput: { readonly process: ProcessNumber; readonly output: PlaneOutput };
@@ -153,6 +160,7 @@ const FACT_KINDS: readonly FactKind[] = [
   'Started',
   'Crashed',
   'Exited',
+  'Bound',
   'DataInput',
   'DataTimeout',
   'DataOutput',
@@ -184,6 +192,7 @@ export class FactHub {
     Started: [],
     Crashed: [],
     Exited: [],
+    Bound: [],
     DataInput: [],
     DataTimeout: [],
     DataOutput: [],

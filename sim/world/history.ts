@@ -59,6 +59,7 @@ function recorder(keep: (told: Told) => void): Hearings {
     Started: (fact, at) => keep({ kind: 'Started', fact, at }),
     Crashed: (fact, at) => keep({ kind: 'Crashed', fact, at }),
     Exited: (fact, at) => keep({ kind: 'Exited', fact, at }),
+    Bound: (fact, at) => keep({ kind: 'Bound', fact, at }),
     DataInput: (fact, at) =>
       keep({ kind: 'DataInput', fact: { ...fact, input: ownInput(fact.input) }, at }),
     DataTimeout: (fact, at) => keep({ kind: 'DataTimeout', fact, at }),

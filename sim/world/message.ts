@@ -30,8 +30,8 @@ export function writeMessage(message: Message, bytes: number): Uint8Array {
   payload[2] = message.copy;
   writeWord(payload, 3, message.client, 2);
   writeWord(payload, 5, message.serial, 4);
-  payload[9] = checkOf(payload);
-  payload.fill(fillerOf(payload), 10);
+  writeWord(payload, 9, checkOf(payload), 2);
+  payload.fill(fillerOf(payload), 11);
   return payload;
 }
 
@@ -40,9 +40,9 @@ export function readMessage(payload: Uint8Array): Message | undefined {
   const [first, backend = 0, copy = 0] = payload;
   if (payload.length < MESSAGE_BYTES_MIN || (first !== REQUEST && first !== ANSWER))
     return undefined;
-  if (payload[9] !== checkOf(payload)) return undefined;
+  if (readWord(payload, 9, 2) !== checkOf(payload)) return undefined;
   const filler = fillerOf(payload);
-  for (let at = 10; at < payload.length; at++) if (payload[at] !== filler) return undefined;
+  for (let at = 11; at < payload.length; at++) if (payload[at] !== filler) return undefined;
   return {
     kind: first === REQUEST ? 'request' : 'answer',
     client: readWord(payload, 3, 2),
@@ -53,9 +53,9 @@ export function readMessage(payload: Uint8Array): Message | undefined {
 }
 
 function checkOf(payload: Uint8Array): number {
-  let sum = 0x5a;
-  for (let at = 0; at < 9; at++) sum = (Math.imul(sum, 31) + (payload[at] ?? 0)) & 0xff;
-  return sum;
+  let sum = 0x5a5a;
+  for (let at = 0; at < 9; at++) sum = Math.imul(sum ^ (payload[at] ?? 0), 0x01000193);
+  return (sum ^ (sum >>> 16)) & 0xffff;
 }
 
 function fillerOf(payload: Uint8Array): number {

@@ -81,6 +81,11 @@ export class SimulatedOs implements Ports {
     return this.#listeners.get(listener)?.socket.local.port;
   }
 
+  /** Where the socket of a flow sends from. */
+  localOf(socket: SocketId): Address | undefined {
+    return this.#upstreams.get(socket)?.socket.local;
+  }
+
   /** Open listeners. */
   get listenerCount(): number {
     return this.#listeners.size;

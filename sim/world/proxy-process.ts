@@ -85,6 +85,14 @@ export class ProxyProcess {
     this.#os = new SimulatedOs(kernel);
     const { data, control } = options.taps?.tap(this) ?? this;
     this.#pump = new Pump(data, this.#os, (report) => this.#onReport(report));
+    const open = this.#os.openUpstream.bind(this.#os);
+    this.#os.openUpstream = (socket, backend, source) => {
+      const errno = open(socket, backend, source);
+      const local = this.#os.localOf(socket);
+      if (errno === undefined && local !== undefined)
+        this.#tell('Bound', { process, socket, local });
+      return errno;
+    };
     const endTurn = this.#pump.endTurn.bind(this.#pump);
     this.#pump.endTurn = () => {
       endTurn();

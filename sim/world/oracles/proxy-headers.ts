@@ -21,7 +21,7 @@ const ARRIVES: Property<'always'> = always('a backend reads the true client from
 export const PROXY_HEADERS: OracleKind = {
   name: 'proxy-headers',
   begin: (verdicts, spec) => {
-    const { asked, hear } = followQuestions(verdicts, spec);
+    const { asked, Packet, Bound, DataOutput } = followQuestions(verdicts, spec);
     /** What a backend hears next. */
     let delivered: Packet | undefined;
     const hearings = followTraffic(verdicts, spec, {
@@ -30,8 +30,13 @@ export const PROXY_HEADERS: OracleKind = {
     return {
       hearings: {
         ...hearings,
-        Packet: (fate) => {
-          hear(fate);
+        Bound,
+        DataOutput: (fact, at) => {
+          DataOutput(fact, at);
+          hearings.DataOutput?.(fact, at);
+        },
+        Packet: (fate, at) => {
+          Packet(fate, at);
           if (fate.kind === 'delivered') delivered = fate.packet;
         },
         BackendHeard: (heard) => {

@@ -18,7 +18,7 @@ const FLOW: Property<'always'> = always('what comes back on a flow leaves for it
 export const REPLIES: OracleKind = {
   name: 'replies',
   begin: (verdicts, spec) => {
-    const { asked, hear } = followQuestions(verdicts, spec);
+    const { asked, Packet, Bound, DataOutput } = followQuestions(verdicts, spec);
     const hearings = followTraffic(verdicts, spec, {
       sent: ({ line, toBackend }, output) => {
         if (toBackend || output.kind !== 'SendToClient') return;
@@ -37,8 +37,13 @@ export const REPLIES: OracleKind = {
     return {
       hearings: {
         ...hearings,
-        Packet: (fate) => {
-          hear(fate);
+        Bound,
+        DataOutput: (fact, at) => {
+          DataOutput(fact, at);
+          hearings.DataOutput?.(fact, at);
+        },
+        Packet: (fate, at) => {
+          Packet(fate, at);
           judgePacket(verdicts, spec, asked, fate);
         },
       },

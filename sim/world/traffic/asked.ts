@@ -4,6 +4,7 @@
  */
 import { sameAddress, type Address } from '../../../core/address.ts';
 import { decodeDgramHeader } from '../../../core/proxy-protocol.ts';
+import type { Facts, Hearings } from '../facts.ts';
 import { readMessage, type Message } from '../message.ts';
 import { addressKey, ipKey, type AddressKey, type PacketFate } from '../packet.ts';
 import type { WorldSpec } from '../spec.ts';
@@ -22,17 +23,25 @@ const KNOWN = new WeakMap<Verdicts, Asked>();
 export function followQuestions(
   verdicts: Verdicts,
   spec: WorldSpec,
-): { readonly asked: Asked; readonly hear: (fate: PacketFate) => void } {
+): { readonly asked: Asked } & Required<Pick<Hearings, 'Packet' | 'Bound' | 'DataOutput'>> {
   const known = KNOWN.get(verdicts);
   const asked = known ?? new Asked(spec);
   KNOWN.set(verdicts, asked);
-  return { asked, hear: known === undefined ? (fate) => asked.packet(fate) : () => undefined };
+  const isFirst = known === undefined;
+  return {
+    asked,
+    Packet: isFirst ? (fate) => asked.packet(fate) : () => undefined,
+    Bound: isFirst ? (bound) => asked.bound(bound) : () => undefined,
+    DataOutput: isFirst ? (put) => asked.put(put) : () => undefined,
+  };
 }
 
 export class Asked {
   readonly #proxies: ReadonlySet<AddressKey>;
   readonly #questions = new Map<number, Question[]>();
-  /** By the address that a request left from: who asked the latest one. */
+  /** Where each upstream socket sends from. */
+  readonly #locals = new Map<number, AddressKey>();
+  /** By the address that requests leave from: the latest one. */
   readonly #latest = new Map<AddressKey, number>();
   readonly #strays = new Set<number>();
 
@@ -58,11 +67,26 @@ export class Asked {
     return this.#proxies.has(ipKey(address));
   }
 
+  /** A port is another flow's from now on, whatever is still on its way from it. */
+  bound({ process, socket, local }: Facts['Bound']): void {
+    const key = addressKey(local);
+    this.#locals.set(process + socket * PROCESSES, key);
+    this.#latest.set(key, NAMELESS);
+  }
+
+  /** What an upstream socket is to send is the latest of its port, however late it leaves. */
+  put({ process, output }: Facts['DataOutput']): void {
+    if (output.kind !== 'SendToBackend') return;
+    const local = this.#locals.get(process + output.socket * PROCESSES);
+    if (local === undefined) return;
+    const message = readMessage(contentOf(output.payload));
+    this.#latest.set(local, message?.kind === 'request' ? keyOf(message) : NAMELESS);
+  }
+
   packet({ kind, packet }: PacketFate): void {
     if (packet.kind !== 'datagram') return;
-    const { src, dst } = packet.datagram;
+    const { dst } = packet.datagram;
     if (kind === 'delivered' && this.isProxy(dst)) this.#arrived(packet.datagram);
-    else if (kind === 'sent' && !packet.raw && this.isProxy(src)) this.#left(packet.datagram);
   }
 
   #arrived({ src, dst, payload }: Datagram): void {
@@ -73,12 +97,6 @@ export class Asked {
     const known = this.#questions.get(key);
     if (known === undefined) this.#questions.set(key, [{ src, dst }]);
     else known.push({ src, dst });
-  }
-
-  #left({ src, payload }: Datagram): void {
-    const message = readMessage(contentOf(payload));
-    if (message === undefined) this.#latest.set(addressKey(src), NAMELESS);
-    else if (message.kind === 'request') this.#latest.set(addressKey(src), keyOf(message));
   }
 
   #answered(dst: Address, key: number): void {
@@ -97,6 +115,9 @@ function contentOf(payload: Uint8Array): Uint8Array {
   if (header.kind !== 'Proxied') return payload;
   return contentOf(payload.subarray(header.payloadOffset));
 }
+
+/** More than there are processes in a world. */
+const PROCESSES = 4_096;
 
 /** In place of a key: what left last is nobody's request that is known. */
 const NAMELESS = -1;
