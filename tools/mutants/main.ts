@@ -106,7 +106,9 @@ async function run(options: Options): Promise<void> {
   const trials = await inParallel(suspects, jobs, async (suspect) => {
     // Only CI is in a hurry: seeds to detection are counted from the first one.
     const hint = options.ci === true ? hints.get(suspect.mutant.id) : undefined;
-    const worlds = { ...limits.worlds, hint };
+    // One that has moved is looked for everywhere.
+    const worldsOf = hint === undefined ? limits.worlds.seeds : worldSeeds;
+    const worlds = { ...limits.worlds, seeds: worldsOf, hint };
     const trial = await tryMutant(suspect, places, { ...limits, worlds });
     tried += 1;
     say(`${String(tried).padStart(4)}/${suspects.length} ${trialLine(trial)}`);
