@@ -128,6 +128,19 @@ test('a reader that goes away ends the log, and nothing else', async () => {
   await log.close();
 });
 
+test('a pipe that nobody reads is refused, and holds nobody up', async () => {
+  const fifo = join(temporaryFolder(), 'fifo');
+  execFileSync('mkfifo', [fifo]);
+  const log = new AccessLog(SILENT);
+  expect(() => log.configure(fifo)).toThrow('ENXIO');
+  const reader = openSync(fifo, 'r+');
+  log.configure(fifo);
+  closeSync(reader);
+  log.reopen();
+  log.hear(ENDED);
+  await log.close();
+});
+
 const HOSTILE = '\u001b]0;title\u0007\u009b31m\u202e\u2028';
 
 const SILENT = pino({ level: 'silent' });

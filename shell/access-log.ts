@@ -3,9 +3,9 @@
  * written behind the data path's back: a target that takes nothing, a full disk or a reader that stands still, costs lines,
  * which are counted, and never a datagram.
  */
-import { closeSync, openSync } from 'node:fs';
 import { pino } from 'pino';
 import { formatAddress, type CloseReason, type EndedFlow, type Report } from '../core/index.ts';
+import { appendTarget, canReopen } from './append-target.ts';
 import { isStream } from './config/schema-access-log.ts';
 import type { Log } from './log.ts';
 import { printable } from './printable.ts';
@@ -61,8 +61,7 @@ export class AccessLog {
     const { destination, target } = this;
     if (destination === undefined || target === undefined || isStream(target)) return;
     try {
-      mustOpen(target);
-      destination.reopen();
+      if (canReopen(target)) destination.reopen();
     } catch (error) {
       this.log.error(
         { file: target, error: String(error) },
@@ -128,12 +127,7 @@ function viewOf(ended: EndedFlow): object {
   };
 }
 
-function mustOpen(file: string): void {
-  closeSync(openSync(file, 'a'));
-}
-
 function destinationAt(target: string): Destination {
-  if (!isStream(target)) mustOpen(target);
-  const dest = target === 'stdout' ? 1 : target === 'stderr' ? 2 : target;
+  const dest = target === 'stdout' ? 1 : target === 'stderr' ? 2 : appendTarget(target);
   return pino.destination({ dest, sync: false, maxLength: UNWRITTEN_BYTES_MAX });
 }

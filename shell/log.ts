@@ -2,8 +2,8 @@
  * Logs in JSON lines. Nothing here is called per datagram: what repeats with traffic goes through a limiter, which says how
  * often it kept quiet.
  */
-import { closeSync, openSync } from 'node:fs';
 import { pino, type Logger } from 'pino';
+import { appendTarget, canReopen } from './append-target.ts';
 import type { ShellSettings } from './config/parse.ts';
 import { printable } from './printable.ts';
 
@@ -23,13 +23,12 @@ export interface OpenLog {
 
 /** Writes to standard output, or appends to the file at `target`. Throws when it cannot be opened. */
 export function openLog({ logLevel, logTarget }: LogSettings): OpenLog {
-  const destination = destinationTo(logTarget ?? 1);
+  const destination = destinationTo(logTarget === undefined ? 1 : appendTarget(logTarget));
   const log = logTo(destination, logLevel);
   const reopen = (): void => {
     if (logTarget === undefined) return;
     try {
-      closeSync(openSync(logTarget, 'a'));
-      destination.reopen();
+      if (canReopen(logTarget)) destination.reopen();
     } catch (error) {
       log.error({ file: logTarget, error: String(error) }, 'the log file could not be opened anew');
     }
