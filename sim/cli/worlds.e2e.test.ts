@@ -71,12 +71,13 @@ const CHANCE: Planted = {
 
 test('chance that is no seed’s is caught, with the first action that differs', async () => {
   await withPlanted(CHANCE, async (dist) => {
-    const args = ['--scenario', 'dns-burst', '--first-seed', '1', '--seeds', '1'];
+    // Some of them take turns among several backends.
+    const args = ['--scenario', 'dns-burst', '--seeds', '8'];
     const { code, stdout } = await simulate([...args, '--check-determinism'], { dist });
     expect(code).toBe(1);
     expect(stdout).toMatch(/action \d+ is the first to differ: [0-9a-f]{16} at first/);
     expect(stdout).toMatch(
-      /replay: SOZU_UDP_SIM_SEED=0x1 npm run sim -- --scenario dns-burst --check-d/,
+      /replay: SOZU_UDP_SIM_SEED=0x[0-7] npm run sim -- --scenario dns-burst --check-d/,
     );
   });
 });
