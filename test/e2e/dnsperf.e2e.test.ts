@@ -6,7 +6,9 @@ import { freePort } from './ports.ts';
 import { startProxy, temporaryFile, toml } from './proxy.ts';
 import { startUnbound } from './unbound.ts';
 
-const SECONDS = process.env['CI'] === 'true' ? 60 : 5;
+/** SOZU_UDP_DNSPERF_SECONDS asks for as many as one likes: 60 before a release. */
+const USUAL_SECONDS = process.env['CI'] === 'true' ? '15' : '5';
+const SECONDS = Number(process.env['SOZU_UDP_DNSPERF_SECONDS'] ?? USUAL_SECONDS);
 const QUERIES_PER_SECOND = 10_000;
 /** What is asked of any machine that has a server at all. */
 const QUERIES_PER_SECOND_MIN = 1_000;
