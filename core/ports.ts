@@ -77,6 +77,18 @@ export type SendBlocked = Extract<SendFailed, { cause: 'blocked' }>;
 /** A send that was refused in place of an earlier one. */
 export type SendRefused = Extract<SendFailed, { cause: 'refused' }>;
 
+/** What a send that met `errno` comes back as, for a driver that knows of every send by itself. */
+export function sendFailureOf(datagram: SendBlocked, errno: Errno): SendFailed {
+  if (errno === 'EAGAIN') return datagram;
+  if (datagram.direction === 'to-client') {
+    const { direction, listener } = datagram;
+    return { direction, cause: 'error', listener, errno };
+  }
+  if (errno === 'ECONNREFUSED') return { ...datagram, cause: 'refused' };
+  const { direction, socket } = datagram;
+  return { direction, cause: 'error', socket, errno };
+}
+
 /**
  * What the outside supplies. Calls are synchronous and return facts; failures that show later come back through
  * `Arrivals`. Payloads and headers are borrowed until the turn is over.

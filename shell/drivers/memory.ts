@@ -14,6 +14,7 @@ import {
   isUnanswerable,
   isUnspecified,
   sameAddress,
+  sendFailureOf,
   unmap,
   type Address,
   type Arrivals,
@@ -290,7 +291,7 @@ export class MemoryDriver implements Ports {
   private transmit(): void {
     for (const one of this.outgoing.splice(0)) {
       const errno = this.hand(one);
-      if (errno !== undefined) this.failures.push(failureOf(one.datagram, errno));
+      if (errno !== undefined) this.failures.push(sendFailureOf(one.datagram, errno));
     }
   }
 
@@ -351,17 +352,6 @@ export class MemoryDriver implements Ports {
 function bytesOf(datagram: SendBlocked): Uint8Array {
   const header = datagram.direction === 'to-backend' ? datagram.header : undefined;
   return Uint8Array.from([...(header ?? []), ...datagram.payload]);
-}
-
-function failureOf(datagram: SendBlocked, errno: Errno): SendFailed {
-  if (errno === 'EAGAIN') return datagram;
-  if (datagram.direction === 'to-client') {
-    const { direction, listener } = datagram;
-    return { direction, cause: 'error', listener, errno };
-  }
-  if (errno === 'ECONNREFUSED') return { ...datagram, cause: 'refused' };
-  const { direction, socket } = datagram;
-  return { direction, cause: 'error', socket, errno };
 }
 
 function loopback(family: 4 | 6, port: number): Address {

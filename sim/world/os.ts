@@ -5,15 +5,16 @@
  */
 import { isUnspecified, unmap, type Address } from '../../core/address.ts';
 import { listenerOf, type ListenerId, type SocketId } from '../../core/brand.ts';
-import type {
-  Arrivals,
-  DriverCapabilities,
-  Errno,
-  ListenerSocket,
-  Opened,
-  Ports,
-  SendBlocked,
-  SendFailed,
+import {
+  sendFailureOf,
+  type Arrivals,
+  type DriverCapabilities,
+  type Errno,
+  type ListenerSocket,
+  type Opened,
+  type Ports,
+  type SendBlocked,
+  type SendFailed,
 } from '../../core/ports.ts';
 import type { Instant } from '../../core/time.ts';
 import type { QueuedEvent } from '../event-queue.ts';
@@ -294,7 +295,7 @@ export class SimulatedOs implements Ports {
   #transmit(): void {
     for (const one of this.#outgoing.splice(0)) {
       const errno = this.#hand(one);
-      if (errno !== undefined) this.#failures.push(failureOf(one.datagram, errno));
+      if (errno !== undefined) this.#failures.push(sendFailureOf(one.datagram, errno));
     }
   }
 
@@ -316,15 +317,4 @@ export class SimulatedOs implements Ports {
 function tellRoom(arrivals: Arrivals, line: Line): void {
   if (line.kind === 'upstream') arrivals.upstreamWritable(line.id);
   else arrivals.listenerWritable(line.id);
-}
-
-function failureOf(datagram: SendBlocked, errno: Errno): SendFailed {
-  if (errno === 'EAGAIN') return datagram;
-  if (datagram.direction === 'to-client') {
-    const { direction, listener } = datagram;
-    return { direction, cause: 'error', listener, errno };
-  }
-  if (errno === 'ECONNREFUSED') return { ...datagram, cause: 'refused' };
-  const { direction, socket } = datagram;
-  return { direction, cause: 'error', socket, errno };
 }
