@@ -21,22 +21,17 @@ const ARRIVES: Property<'always'> = always('a backend reads the true client from
 export const PROXY_HEADERS: OracleKind = {
   name: 'proxy-headers',
   begin: (verdicts, spec) => {
-    const { asked, Packet, Bound, DataOutput } = followQuestions(verdicts, spec);
     /** What a backend hears next. */
     let delivered: Packet | undefined;
-    const hearings = followTraffic(verdicts, spec, {
+    const traffic = followTraffic(verdicts, spec, {
       sent: (parcel, output) => judgeSent(verdicts, parcel, output),
     });
+    const { asked, hearings } = followQuestions(verdicts, spec, traffic);
     return {
       hearings: {
         ...hearings,
-        Bound,
-        DataOutput: (fact, at) => {
-          DataOutput(fact, at);
-          hearings.DataOutput?.(fact, at);
-        },
         Packet: (fate, at) => {
-          Packet(fate, at);
+          hearings.Packet(fate, at);
           if (fate.kind === 'delivered') delivered = fate.packet;
         },
         BackendHeard: (heard) => {

@@ -18,8 +18,7 @@ const FLOW: Property<'always'> = always('what comes back on a flow leaves for it
 export const REPLIES: OracleKind = {
   name: 'replies',
   begin: (verdicts, spec) => {
-    const { asked, Packet, Bound, DataOutput } = followQuestions(verdicts, spec);
-    const hearings = followTraffic(verdicts, spec, {
+    const traffic = followTraffic(verdicts, spec, {
       sent: ({ line, toBackend }, output) => {
         if (toBackend || output.kind !== 'SendToClient') return;
         const { client, local } = line;
@@ -34,16 +33,12 @@ export const REPLIES: OracleKind = {
         });
       },
     });
+    const { asked, hearings } = followQuestions(verdicts, spec, traffic);
     return {
       hearings: {
         ...hearings,
-        Bound,
-        DataOutput: (fact, at) => {
-          DataOutput(fact, at);
-          hearings.DataOutput?.(fact, at);
-        },
         Packet: (fate, at) => {
-          Packet(fate, at);
+          hearings.Packet(fate, at);
           judgePacket(verdicts, spec, asked, fate);
         },
       },

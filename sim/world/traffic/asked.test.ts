@@ -11,15 +11,19 @@ import {
   proxyOf,
   worldOf,
 } from '../builders.ts';
+import { FactHub } from '../facts.ts';
 import { writeMessage, type Message } from '../message.ts';
 import { Verdicts } from '../verdicts.ts';
-import { followQuestions } from './asked.ts';
+import { followQuestions, type Asked } from './asked.ts';
 
 const NOW = instant(0);
 const FRONT = { ...proxyAddress(0), port: 53 };
 const PORT = { ...proxyAddress(0), port: 40_000 };
 
-type Book = ReturnType<typeof followQuestions>;
+interface Book {
+  readonly asked: Asked;
+  readonly hub: FactHub;
+}
 
 test('an answer is a stray once its port is another flow’s, although that has sent nothing yet', () => {
   const book = bookOf();
@@ -28,7 +32,7 @@ test('an answer is a stray once its port is another flow’s, although that has 
   ask(book, early, first);
   deliver(book, backendAddress(0), PORT, { ...first, kind: 'answer' });
   expect(book.asked.isStray(first)).toBe(false);
-  book.Bound({ process: 1, socket: late, local: PORT }, NOW);
+  book.hub.tell('Bound', { process: 1, socket: late, local: PORT }, NOW);
   deliver(book, backendAddress(0), PORT, { ...first, kind: 'answer' });
   expect(book.asked.isStray(first)).toBe(true);
   ask(book, late, second);
@@ -39,7 +43,10 @@ test('an answer is a stray once its port is another flow’s, although that has 
 function bookOf(): Book {
   const proxies = [proxyOf(configOf({}))];
   const spec = worldOf({ clients: 1, backends: 1 }, { proxies });
-  return followQuestions(new Verdicts(new Observer()), spec);
+  const { asked, hearings } = followQuestions(new Verdicts(new Observer()), spec, {});
+  const hub = new FactHub();
+  hub.join(hearings);
+  return { asked, hub };
 }
 
 function question(client: number): Message & { readonly kind: 'request' } {
@@ -48,11 +55,11 @@ function question(client: number): Message & { readonly kind: 'request' } {
 
 /** A client asks, and the proxy is to send it on from `socket`. */
 function ask(book: Book, socket: SocketId, message: Message): void {
-  book.Bound({ process: 1, socket, local: PORT }, NOW);
+  book.hub.tell('Bound', { process: 1, socket, local: PORT }, NOW);
   deliver(book, clientAddress(0, 4_000 + message.client), FRONT, message);
   const payload = writeMessage(message, 40);
   const output = { kind: 'SendToBackend', socket, header: undefined, payload } as const;
-  book.DataOutput({ process: 1, output }, NOW);
+  book.hub.tell('DataOutput', { process: 1, output }, NOW);
 }
 
 function deliver(book: Book, src: Address, dst: Address, message: Message): void {
@@ -67,5 +74,5 @@ function deliver(book: Book, src: Address, dst: Address, message: Message): void
     about: 0,
     mtu: 0,
   } as const;
-  book.Packet({ kind: 'delivered', packet }, NOW);
+  book.hub.tell('Packet', { kind: 'delivered', packet }, NOW);
 }

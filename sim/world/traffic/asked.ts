@@ -19,21 +19,33 @@ export interface Question {
 
 const KNOWN = new WeakMap<Verdicts, Asked>();
 
-/** What was asked in a run: whoever asks first for its verdicts feeds it, and all others share it. */
+/** Hearings that begin with what was asked: to be called first by whoever hears packets beside them. */
+export type AskedHearings = Hearings & Required<Pick<Hearings, 'Packet'>>;
+
+/**
+ * What was asked in a run: whoever asks first for its verdicts feeds it, and all others share it. It hears before `others`, who
+ * hear no packets.
+ */
 export function followQuestions(
   verdicts: Verdicts,
   spec: WorldSpec,
-): { readonly asked: Asked } & Required<Pick<Hearings, 'Packet' | 'Bound' | 'DataOutput'>> {
+  others: Omit<Hearings, 'Packet' | 'Bound'>,
+): { readonly asked: Asked; readonly hearings: AskedHearings } {
   const known = KNOWN.get(verdicts);
-  const asked = known ?? new Asked(spec);
+  if (known !== undefined)
+    return { asked: known, hearings: { ...others, Packet: () => undefined } };
+  const asked = new Asked(spec);
   KNOWN.set(verdicts, asked);
-  const isFirst = known === undefined;
-  return {
-    asked,
-    Packet: isFirst ? (fate) => asked.packet(fate) : () => undefined,
-    Bound: isFirst ? (bound) => asked.bound(bound) : () => undefined,
-    DataOutput: isFirst ? (put) => asked.put(put) : () => undefined,
+  const hearings: AskedHearings = {
+    ...others,
+    Packet: (fate) => asked.packet(fate),
+    Bound: (bound) => asked.bound(bound),
+    DataOutput: (put, at) => {
+      asked.put(put);
+      others.DataOutput?.(put, at);
+    },
   };
+  return { asked, hearings };
 }
 
 export class Asked {
