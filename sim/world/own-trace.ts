@@ -74,7 +74,8 @@ export class OwnTraces implements Taps {
 function judgeOne({ process, recorder }: Recorded, observer: Observer): string | undefined {
   const { missed } = recorder;
   if (!observer.check(MISSES_NOTHING, missed === 0)) return `${missed} inputs were missed`;
-  const decoded = decodeTrace(traceOf(process, recorder));
+  const { dataOptions, controlOptions } = process;
+  const decoded = decodeTrace(traceOf(recorder, dataOptions, controlOptions));
   const reads = decoded.ok && !decoded.trace.truncated;
   if (!observer.check(READS, reads)) return decoded.ok ? 'it is cut off' : decoded.problem;
   if (!decoded.ok) return undefined;
@@ -84,12 +85,14 @@ function judgeOne({ process, recorder }: Recorded, observer: Observer): string |
   return `of ${inputs} inputs, ${told(present(wrong, 'something is wrong'))}`;
 }
 
-function traceOf(
-  { dataOptions, controlOptions }: Tappable,
+/** What a recorder kept, as the file that production would write. */
+export function traceOf(
   recorder: Recorder,
+  plane: PlaneOptions,
+  control: ControlOptions,
 ): Uint8Array<ArrayBuffer> {
   const texts = { build: 'world', runtime: '', writtenAt: '', reason: '', configuration: '' };
-  const header = { ...texts, plane: dataOptions, control: controlOptions };
+  const header = { ...texts, plane, control };
   const blocks = [...encodeTrace(header, recorder.take().segments)];
   const bytes = new Uint8Array(blocks.reduce((sum, { length }) => sum + length, 0));
   let at = 0;

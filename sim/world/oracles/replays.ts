@@ -3,14 +3,14 @@
  * left out of a trace, and no decision depends on anything else. It keeps whole traces, so only one run in some is asked.
  */
 import { present } from '../../../core/assert.ts';
-import { decodeTrace, encodeTrace, type SegmentSource } from '../../../core/trace.ts';
-import type { TraceHeader } from '../../../core/trace-header.ts';
+import { decodeTrace } from '../../../core/trace.ts';
 import { Recorder } from '../../../core/trace-recorder.ts';
 import { reportOf } from '../../../core/trace-report.ts';
 import { replayTrace } from '../../../core/trace-replay.ts';
 import { always, type Property } from '../../properties.ts';
 import type { ProcessNumber } from '../facts.ts';
 import type { OracleKind } from '../oracle.ts';
+import { traceOf } from '../own-trace.ts';
 import { controlOptionsOf, planeOptionsOf } from '../proxy-process.ts';
 import type { ProxySpec } from '../spec.ts';
 
@@ -85,29 +85,9 @@ export const TRACES_REPLAY: OracleKind = replays(ONE_IN);
 function objectionTo({ recorder, spec }: Recorded): string | undefined {
   recorder.dataOutput(undefined);
   recorder.controlOutput(undefined);
-  const decoded = decodeTrace(fileOf(recorder.take().segments, spec));
+  const decoded = decodeTrace(traceOf(recorder, planeOptionsOf(spec), controlOptionsOf(spec)));
   if (!decoded.ok) return `${decoded.problem} at byte ${decoded.offset}`;
   const replayed = replayTrace(decoded.trace);
   const { verdict, lines } = reportOf(decoded.trace, replayed);
   return verdict === 'same' ? undefined : lines.join('\n');
-}
-
-function fileOf(segments: readonly SegmentSource[], spec: ProxySpec): Uint8Array {
-  const header: TraceHeader = {
-    build: 'simulated',
-    runtime: 'simulated',
-    writtenAt: 'in virtual time',
-    reason: 'request',
-    configuration: '',
-    plane: planeOptionsOf(spec),
-    control: controlOptionsOf(spec),
-  };
-  const blocks = [...encodeTrace(header, segments)];
-  const file = new Uint8Array(blocks.reduce((sum, block) => sum + block.length, 0));
-  let at = 0;
-  for (const block of blocks) {
-    file.set(block, at);
-    at += block.length;
-  }
-  return file;
 }
