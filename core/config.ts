@@ -9,8 +9,17 @@ import type { Cidr } from './cidr.ts';
 import type { Exchange } from './presets.ts';
 import type { Duration } from './time.ts';
 
-export type LoadBalancing =
-  'ROUND_ROBIN' | 'RANDOM' | 'LEAST_LOADED' | 'POWER_OF_TWO' | 'HRW' | 'MAGLEV';
+/** The plainest first. */
+export const LOAD_BALANCINGS = [
+  'ROUND_ROBIN',
+  'RANDOM',
+  'LEAST_LOADED',
+  'POWER_OF_TWO',
+  'HRW',
+  'MAGLEV',
+] as const;
+
+export type LoadBalancing = (typeof LOAD_BALANCINGS)[number];
 
 /** What LEAST_LOADED and POWER_OF_TWO compare (doc/decisions/0004-balancing.md). */
 export type LoadMetric = 'CONNECTIONS' | 'REQUESTS' | 'CONNECTION_TIME';

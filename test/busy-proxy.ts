@@ -1,11 +1,11 @@
 /** A proxy in which everything that can be going on is: each step is drawn, and the next seed does something else. */
 import type { Command } from '../core/commands.ts';
-import type {
-  AccessLogSettings,
-  ClusterSettings,
-  Config,
-  ListenerConfig,
-  LoadBalancing,
+import {
+  LOAD_BALANCINGS,
+  type AccessLogSettings,
+  type ClusterSettings,
+  type Config,
+  type ListenerConfig,
 } from '../core/config.ts';
 import { listenerId, type SocketId } from '../core/brand.ts';
 import { parseCidr, type Cidr } from '../core/cidr.ts';
@@ -17,14 +17,6 @@ import type { ControlBench } from './control-bench.ts';
 import { addressOf, backendsOf, clusterSettings, listenerConfig } from './plane-bench.ts';
 
 const CLUSTERS = ['c', 'd', 'e'];
-const POLICIES: readonly LoadBalancing[] = [
-  'ROUND_ROBIN',
-  'RANDOM',
-  'LEAST_LOADED',
-  'POWER_OF_TWO',
-  'HRW',
-  'MAGLEV',
-];
 
 const SAMPLED: AccessLogSettings = { oneIn: 2, linesPerSecond: 3 };
 
@@ -191,7 +183,7 @@ export class BusyProxy {
     return clusterSettings({
       cluster,
       backends: backendsOf(...numbers),
-      loadBalancing: this.#of(POLICIES),
+      loadBalancing: this.#of(LOAD_BALANCINGS),
       loadMetric: this.#of(['CONNECTIONS', 'REQUESTS', 'CONNECTION_TIME']),
       sendProxyProtocol,
       proxyProtocolEveryDatagram: this.#chance(4),

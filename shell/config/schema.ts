@@ -5,7 +5,7 @@
  */
 import * as z from 'zod';
 import type { Address } from '../../core/address.ts';
-import { LIMITS, type LoadBalancing, type LoadMetric } from '../../core/config.ts';
+import { LIMITS, LOAD_BALANCINGS, type LoadBalancing, type LoadMetric } from '../../core/config.ts';
 import { ipPort } from './ip-port.ts';
 import {
   fileName,
@@ -226,9 +226,7 @@ const clusterShape = {
     'The servers. None is legal: every datagram is dropped and counted.',
   ),
   load_balancing: sozu(
-    z
-      .enum(['ROUND_ROBIN', 'RANDOM', 'LEAST_LOADED', 'POWER_OF_TWO', 'HRW', 'MAGLEV'])
-      .default('ROUND_ROBIN'),
+    z.enum(LOAD_BALANCINGS).default('ROUND_ROBIN'),
     'How a new flow gets its backend.',
   ),
   load_metric: sozu(

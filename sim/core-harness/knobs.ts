@@ -3,7 +3,7 @@
  * can turn them one at a time without knowing what they mean. A flag is a number that is 0 or 1.
  */
 import { assertNever } from '../../core/assert.ts';
-import type { LoadBalancing } from '../../core/config.ts';
+import { LOAD_BALANCINGS } from '../../core/config.ts';
 import {
   INITIAL_MAX_RX,
   LOSSES,
@@ -33,23 +33,13 @@ export const PLAIN_CAP = 31;
 const PLAIN_TIMEOUT_MS = 1_000;
 const PLAIN_WEIGHT = 100;
 
-/** The plainest first. */
-export const POLICIES: readonly LoadBalancing[] = [
-  'ROUND_ROBIN',
-  'RANDOM',
-  'LEAST_LOADED',
-  'POWER_OF_TWO',
-  'HRW',
-  'MAGLEV',
-];
-
 /** `simplestCap`: 1 reaches the cap with the fewest clients, `PLAIN_CAP` shows that it does not matter. */
 export function initialKnobs(state: InitialState, simplestCap: number): Knob<InitialState>[] {
   const { config, hashSeed, weights } = state;
   const policies: Knob<InitialState> = {
-    value: POLICIES.indexOf(state.policy),
+    value: LOAD_BALANCINGS.indexOf(state.policy),
     simplest: 0,
-    turned: (value) => ({ ...state, policy: POLICIES[value] ?? state.policy }),
+    turned: (value) => ({ ...state, policy: LOAD_BALANCINGS[value] ?? state.policy }),
   };
   return [
     policies,

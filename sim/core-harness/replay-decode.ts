@@ -3,6 +3,7 @@
  * bounds that no run can hurt itself with (a cap that allocates gigabytes, a clock beyond 2^53).
  */
 import { assertNever } from '../../core/assert.ts';
+import { LOAD_BALANCINGS } from '../../core/config.ts';
 import { DATAGRAM_BYTES_MAX } from '../../core/contract.ts';
 import {
   HEADER_FILL,
@@ -21,7 +22,6 @@ import {
   type ViewChange,
 } from './actions.ts';
 import { Fields, type Problem } from './fields.ts';
-import { POLICIES } from './knobs.ts';
 import { BACKEND_ADDRESSES, CLUSTER_COUNT, HOST_COUNT, SOURCES } from './pools.ts';
 import { OUTCOMES, REPLAY_SCHEMA, type Replay } from './replay.ts';
 
@@ -75,7 +75,7 @@ function initialState(fields: Fields): InitialState {
       high: hashSeed.integer('high', 0, WORD_MAX),
       low: hashSeed.integer('low', 0, WORD_MAX),
     },
-    policy: fields.word('policy', POLICIES, 'ROUND_ROBIN'),
+    policy: fields.word('policy', LOAD_BALANCINGS, 'ROUND_ROBIN'),
     byRequests: fields.boolean('byRequests'),
     weights: fields.integers('weights', BACKEND_ADDRESSES.length, 0, 255),
   };

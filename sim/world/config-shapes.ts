@@ -3,12 +3,13 @@ import type { Address } from '../../core/address.ts';
 import type { AmplificationLimits } from '../../core/amplification.ts';
 import type { Cidr } from '../../core/cidr.ts';
 import type { ClusterKnobs, Command } from '../../core/commands.ts';
-import type {
-  AccessLogSettings,
-  ClusterSettings,
-  Config,
-  ListenerConfig,
-  SourceRates,
+import {
+  LOAD_BALANCINGS,
+  type AccessLogSettings,
+  type ClusterSettings,
+  type Config,
+  type ListenerConfig,
+  type SourceRates,
 } from '../../core/config.ts';
 import type { Backend } from '../../core/contract.ts';
 import type { FlowCursor, FlowFilter } from '../../core/flow-commands.ts';
@@ -111,7 +112,7 @@ const KNOBS: FieldChecks<ClusterKnobs> = {
   lateReplyGrace: DURATION,
   forwardEmptyDatagrams: flag,
   amplification: objectOf<AmplificationLimits>({ factor: COUNT, floor: COUNT }),
-  loadBalancing: word('ROUND_ROBIN', 'RANDOM', 'LEAST_LOADED', 'POWER_OF_TWO', 'HRW', 'MAGLEV'),
+  loadBalancing: word(...LOAD_BALANCINGS),
   loadMetric: word('CONNECTIONS', 'REQUESTS', 'CONNECTION_TIME'),
   allowBackendAsClient: flag,
   health: maybe(HEALTH),

@@ -5,11 +5,11 @@
  */
 import { ipv4, ipv6, type Address } from '../../core/address.ts';
 import { AMPLIFICATION_OFF } from '../../core/amplification.ts';
-import type {
-  ClusterSettings,
-  ListenerConfig,
-  LoadBalancing,
-  OnBackendLoss,
+import {
+  LOAD_BALANCINGS,
+  type ClusterSettings,
+  type ListenerConfig,
+  type OnBackendLoss,
 } from '../../core/config.ts';
 import type { Backend } from '../../core/contract.ts';
 import { HEALTH_DEFAULTS, type HealthSettings } from '../../core/health/settings.ts';
@@ -44,15 +44,6 @@ class Dial {
   }
 }
 
-export const POLICIES: readonly LoadBalancing[] = [
-  'ROUND_ROBIN',
-  'RANDOM',
-  'LEAST_LOADED',
-  'POWER_OF_TWO',
-  'HRW',
-  'MAGLEV',
-];
-
 const LOSSES: readonly OnBackendLoss[] = ['pin', 'rebind', 'close'];
 
 /** Knobs of a cluster under which whoever asks is still answered. */
@@ -60,7 +51,7 @@ export function drawCluster(config: Random): Partial<ClusterSettings> {
   const dial = new Dial(config.fork('cluster'));
   const headers = dial.isOn('headers', 40);
   return {
-    loadBalancing: dial.pick('policy', POLICIES),
+    loadBalancing: dial.pick('policy', LOAD_BALANCINGS),
     loadMetric: dial.pick('metric', ['CONNECTIONS', 'REQUESTS', 'CONNECTION_TIME'] as const),
     affinityWithPort: dial.isOn('affinity with port', 50),
     frontTimeout: milliseconds(dial.between('front timeout', 200, 1_500)),
