@@ -8,7 +8,6 @@
 import { createSocket, type Socket } from 'node:dgram';
 import {
   assert,
-  instant,
   listenerOf,
   type Address,
   type Arrivals,
@@ -24,7 +23,7 @@ import {
 } from '../../core/index.ts';
 import { AddressTexts, fromRemote, ipText } from './address-text.ts';
 import { inodeOf } from './inode.ts';
-import { OneTimer } from './timer.ts';
+import { monotonicNow, OneTimer } from './timer.ts';
 
 type Sent = (error: Error | null) => void;
 
@@ -105,7 +104,7 @@ export class DgramDriver implements Ports {
   }
 
   now(): Instant {
-    return instant(Math.floor(performance.now() * 1_000));
+    return monotonicNow();
   }
 
   openListener(listener: ListenerId, address: Address, wanted: ListenerSocket): Opened {

@@ -8,7 +8,6 @@
  */
 import {
   isUnspecified,
-  instant,
   type Address,
   type Arrivals,
   type DriverCapabilities,
@@ -48,7 +47,7 @@ import {
   type Readiness,
 } from './libc.ts';
 import { Outbox, OUTBOX_BYTES, type Line, type ListenerLine, type UpstreamLine } from './outbox.ts';
-import { OneTimer } from './timer.ts';
+import { monotonicNow, OneTimer } from './timer.ts';
 
 /** Sockets that one look asks epoll for. */
 const EVENTS = 256;
@@ -123,7 +122,7 @@ export class MmsgDriver implements Ports {
   }
 
   now(): Instant {
-    return instant(Math.floor(performance.now() * 1_000));
+    return monotonicNow();
   }
 
   openListener(id: ListenerId, address: Address, wanted: ListenerSocket): Opened {

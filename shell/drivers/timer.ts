@@ -1,8 +1,13 @@
 /** The process's one timer. It may fire early and says nothing but "look": the core compares times itself. */
-import { until, type Instant } from '../../core/index.ts';
+import { instant, until, type Instant } from '../../core/index.ts';
 
 /** setTimeout takes no more than this many milliseconds. */
 const LONGEST = 2_147_483_647;
+
+/** The monotonic clock of this process, in whole microseconds. */
+export function monotonicNow(): Instant {
+  return instant(Math.floor(performance.now() * 1_000));
+}
 
 export class OneTimer {
   private readonly now: () => Instant;
