@@ -2,7 +2,7 @@
 import type { Arrivals, ListenerId, Ports } from '../../core/index.ts';
 import { DgramDriver } from './dgram.ts';
 import { errnoName, loadLibc, type Libc } from './libc.ts';
-import { MmsgDriver } from './mmsg.ts';
+import { HostedMmsgDriver } from './mmsg-host.ts';
 
 /** `auto`: mmsg where it can be had. */
 export type Io = 'auto' | 'dgram' | 'mmsg';
@@ -29,7 +29,7 @@ export function chooseDriver(io: Io, libc: Libc | string = usableLibc(io)): Choi
   if (io === 'dgram') return { driver: new DgramDriver(), reason: 'io = "dgram"' };
   if (typeof libc !== 'string') {
     const reason = io === 'mmsg' ? 'io = "mmsg"' : 'it can be had here';
-    return { driver: new MmsgDriver(libc), reason };
+    return { driver: new HostedMmsgDriver(libc), reason };
   }
   const reason = `no mmsg: ${libc}`;
   return io === 'auto' ? { driver: new DgramDriver(), reason } : reason;

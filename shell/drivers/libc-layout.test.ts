@@ -13,6 +13,8 @@ import {
   SOL_SOCKET,
   SO_SNDBUF,
   SO_RCVBUF,
+  SO_REUSEPORT,
+  SO_ATTACH_REUSEPORT_CBPF,
   IPPROTO_IP,
   IP_PKTINFO,
   IPPROTO_IPV6,
@@ -33,6 +35,8 @@ import {
   layoutFor,
   MMSGHDR,
   POLLFD,
+  SOCK_FILTER,
+  SOCK_FPROG,
   SOCKADDR_IN,
   SOCKADDR_IN6,
 } from './libc-layout.ts';
@@ -73,6 +77,8 @@ const STRUCTS: readonly [string, readonly string[], Readonly<Record<string, numb
   ],
   ['struct in6_pktinfo', ['ipi6_addr address', 'ipi6_ifindex interface'], IN6_PKTINFO],
   ['struct pollfd', ['fd fd', 'events events', 'revents returned'], POLLFD],
+  ['struct sock_filter', ['code code', 'jt ifTrue', 'jf ifFalse', 'k constant'], SOCK_FILTER],
+  ['struct sock_fprog', ['len length', 'filter filter'], SOCK_FPROG],
 ];
 
 const CONSTANTS = {
@@ -84,6 +90,8 @@ const CONSTANTS = {
   SOL_SOCKET,
   SO_SNDBUF,
   SO_RCVBUF,
+  SO_REUSEPORT,
+  SO_ATTACH_REUSEPORT_CBPF,
   IPPROTO_IP,
   IP_PKTINFO,
   IPPROTO_IPV6,
@@ -134,6 +142,7 @@ function compiled(): Record<string, number> {
     #include <stddef.h>
     #include <stdio.h>
     #include <poll.h>
+    #include <linux/filter.h>
     #include <netinet/in.h>
     #include <sys/epoll.h>
     #include <sys/socket.h>

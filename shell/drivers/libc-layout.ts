@@ -52,5 +52,10 @@ export const IN6_PKTINFO = { size: 20, address: 0, interface: 16 } as const;
 
 export const POLLFD = { size: 8, fd: 0, events: 4, returned: 6 } as const;
 
+/** One instruction of a classic BPF program, and the program. */
+export const SOCK_FILTER = { size: 8, code: 0, ifTrue: 2, ifFalse: 3, constant: 4 } as const;
+
+export const SOCK_FPROG = { size: 16, length: 0, filter: 8 } as const;
+
 /** Room for one control message with an `in6_pktinfo`, the larger of the two: `CMSG_SPACE`. */
 export const CONTROL_BYTES = 40;

@@ -26,16 +26,12 @@ export interface Libc {
   /** The data of the event is the descriptor. */
   epollCtl(epoll: number, operation: number, fd: number, events: number): number;
   epollWait(epoll: number, events: number, count: number, milliseconds: number): number;
+  /** A counter that is readable when it is not zero: it never blocks. */
+  eventfd(): number;
+  read(fd: number, address: number, bytes: number): number;
   close(fd: number): number;
   /** Where the bytes of `memory` lie. They stay there as long as it is referenced. */
   addressOf(memory: ArrayBuffer): number;
-  /** Calls `ready` in each round of Node's event loop in which `fd` is readable. */
-  whenReadable(fd: number, ready: () => void): Readiness;
-}
-
-/** A descriptor that the event loop waits for. Closed before the descriptor is. */
-export interface Readiness {
-  close(): void;
 }
 
 /** Numbers of <sys/socket.h>, <netinet/in.h>, <sys/epoll.h>, <poll.h>: the same on x86-64 and arm64. */
@@ -47,6 +43,8 @@ export const SOCK_CLOEXEC = 0x80000;
 export const SOL_SOCKET = 1;
 export const SO_SNDBUF = 7;
 export const SO_RCVBUF = 8;
+export const SO_REUSEPORT = 15;
+export const SO_ATTACH_REUSEPORT_CBPF = 51;
 export const IPPROTO_IP = 0;
 export const IP_PKTINFO = 8;
 export const IPPROTO_IPV6 = 41;
@@ -59,15 +57,14 @@ export const EPOLL_CTL_ADD = 1;
 export const EPOLL_CTL_MOD = 3;
 const POLLOUT = 4;
 const EPOLL_CLOEXEC = 0x80000;
+const EFD_NONBLOCK = 0x800;
+const EFD_CLOEXEC = 0x80000;
 
 /** What is used of koffi, so that the project compiles where it is not installed. */
 interface Koffi {
   load(path: null): { func(name: string, result: string, parameters: readonly string[]): Native };
   errno(): number;
   address(memory: ArrayBufferLike): bigint;
-  readonly node: {
-    poll(fd: number, options: { readable: true }, ready: () => void): Readiness;
-  };
 }
 
 type Native = (...values: number[]) => number;
@@ -105,6 +102,7 @@ function bindLibc(koffi: Koffi, layout: Layout): Libc {
   const sendmmsg = process.func('sendmmsg', int, [int, pointer, uint, int]);
   const create = bind('epoll_create1', int);
   const control = bind('epoll_ctl', int, int, int, pointer);
+  const eventfd = bind('eventfd', uint, int);
   const poll = bind('poll', pointer, 'unsigned long', int);
   const struct = new DataView(new ArrayBuffer(16));
   const structAt = Number(koffi.address(struct.buffer));
@@ -138,8 +136,9 @@ function bindLibc(koffi: Koffi, layout: Layout): Libc {
       return control(epoll, operation, fd, structAt);
     },
     epollWait: bind('epoll_wait', int, pointer, int, int),
+    eventfd: () => eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC),
+    read: bind('read', int, pointer, 'size_t'),
     close: bind('close', int),
     addressOf: (memory) => Number(koffi.address(memory)),
-    whenReadable: (fd, ready) => koffi.node.poll(fd, { readable: true }, ready),
   };
 }

@@ -1,11 +1,9 @@
 import { constants } from 'node:os';
-import { setImmediate, setTimeout } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { ipv4, ipv6, present, socketId, type Address, type Arrivals } from '../../core/index.ts';
 import { sendAgain } from '../../core/ports-room.laws.ts';
 import { bufferLaws } from '../../core/ports-buffer.laws.ts';
 import { driverLaws } from '../../core/ports.laws.ts';
-import { withoutDescriptors } from '../../test/descriptor-limit.ts';
 import {
   benchFor,
   bytes,
@@ -17,9 +15,9 @@ import {
   UPSTREAM,
   type World,
 } from '../../test/driver-bench.ts';
-import { needIpv6, needKoffi, needPeers } from '../../test/e2e/peers.ts';
-import { LoopbackPeer } from '../../test/loopback-peer.ts';
-import { EPOLLOUT, loadLibc, type Libc } from './libc.ts';
+import { needKoffi } from '../../test/e2e/peers.ts';
+import { silent, worldOf } from './mmsg-world.laws.ts';
+import { loadLibc, type Libc } from './libc.ts';
 import { MmsgDriver } from './mmsg.ts';
 
 const libc = loadLibc();
@@ -99,29 +97,25 @@ function ownLaws(real: Libc): void {
     const backend = bench.world.peer(LOCAL);
     let arrived: Uint8Array | undefined;
     const driver = new MmsgDriver(real);
-    const heard = new Promise<void>((resolve) => {
-      driver.attach({
-        ...silent,
-        clientDatagram: (_listener, _src, _local, payload) => {
-          arrived = payload;
-          driver.sendToBackend(UPSTREAM, undefined, payload);
-          payload.fill(7);
-        },
-        endTurn: () => {
-          driver.flush(() => expect.unreachable('nothing fails'));
-          resolve();
-        },
-      });
+    driver.attach({
+      ...silent,
+      clientDatagram: (_listener, _src, _local, payload) => {
+        arrived = payload;
+        driver.sendToBackend(UPSTREAM, undefined, payload);
+        payload.fill(7);
+      },
+      endTurn: () => driver.flush(() => expect.unreachable('nothing fails')),
     });
     const socket = { ipv6Only: false, receiveBuffer: 65_536, sendBuffer: 65_536 };
     expect(driver.openListener(FRONT, LOCAL, socket)).toBeUndefined();
     expect(driver.openUpstream(UPSTREAM, backend.address, undefined)).toBeUndefined();
     bench.world.peer(LOCAL).send({ ...LOCAL, port: driver.portOf(FRONT) ?? 0 }, bytes(5));
-    await heard;
+    driver.turn(1_000);
     expect(arrived).toHaveLength(5);
     expect((await bench.receive(backend)).payload).toEqual(new Uint8Array(5).fill(7));
     driver.closeListener(FRONT);
     driver.closeUpstream(UPSTREAM);
+    driver.close();
   });
 
   test('tells which reply of a batch the kernel would not take, and sends those around it', async () => {
@@ -240,96 +234,6 @@ function ownLaws(real: Libc): void {
     expect(driver.inodeOf(FRONT)).toBeGreaterThan(0);
     driver.closeListener(FRONT);
     expect(driver.inodeOf(FRONT)).toBeUndefined();
+    driver.close();
   });
-}
-
-const silent: Arrivals = {
-  clientDatagram: () => undefined,
-  backendDatagram: () => undefined,
-  refused: () => undefined,
-  upstreamWritable: () => undefined,
-  listenerWritable: () => undefined,
-  lateSendFailure: () => undefined,
-  timer: () => undefined,
-  endTurn: () => undefined,
-};
-
-/** Real loopback, behind a kernel that can be told to have no room. */
-function worldOf(real: Libc, arrivals: Arrivals): World {
-  const kernel = new NarrowKernel(real);
-  const driver = new MmsgDriver(kernel.libc);
-  driver.attach(arrivals);
-  const peers: LoopbackPeer[] = [];
-  return {
-    ports: driver,
-    portOf: (listener) => driver.portOf(listener),
-    socketCount: () => driver.socketCount,
-    need: (context, what) => {
-      if (what === 'IPv6') needIpv6(context);
-      else needPeers(context, 'prlimit');
-    },
-    peer: (at) => {
-      const peer = new LoopbackPeer(at);
-      peers.push(peer);
-      return peer;
-    },
-    endOfTurn: async () => setImmediate(),
-    settle: async () => {
-      for (let poll = 0; poll < 4; poll += 1) await setImmediate();
-    },
-    setRoom: (count) => kernel.setRoom(count),
-    pass: async (duration) => setTimeout(duration / 1_000),
-    withoutDescriptors,
-    dispose: async () => {
-      for (const peer of peers) peer.close();
-      await setImmediate();
-    },
-  };
-}
-
-/**
- * Loopback always has room. This stands between the driver and the kernel, takes no more of a socket than it is told to, and
- * tells of room when there is some. (The true thing: overload.e2e.test.ts.)
- */
-class NarrowKernel {
-  readonly libc: Libc;
-  private room = Infinity;
-  private readonly taken = new Map<number, number>();
-  /** Waits for room that a socket without it has asked for. */
-  private readonly waiting = new Map<number, () => void>();
-
-  constructor(real: Libc) {
-    const isFull = (fd: number): boolean => (this.taken.get(fd) ?? 0) >= this.room;
-    this.libc = {
-      ...real,
-      sendmmsg: (fd, headers, count) => {
-        const taken = this.taken.get(fd) ?? 0;
-        if (taken >= this.room) return -constants.errno.EAGAIN;
-        const sent = real.sendmmsg(fd, headers, Math.min(count, this.room - taken));
-        if (sent > 0) this.taken.set(fd, taken + sent);
-        return sent;
-      },
-      hasRoom: (fd) => !isFull(fd) && real.hasRoom(fd),
-      epollCtl: (epoll, operation, fd, events) => {
-        const wait = (): number => real.epollCtl(epoll, operation, fd, events);
-        if ((events & EPOLLOUT) === 0 || !isFull(fd)) return wait();
-        this.waiting.set(fd, wait);
-        return 0;
-      },
-      close: (fd) => {
-        this.waiting.delete(fd);
-        this.taken.delete(fd);
-        return real.close(fd);
-      },
-    };
-  }
-
-  /** Each socket takes so many datagrams from now on. */
-  setRoom(room: number): void {
-    this.room = room;
-    this.taken.clear();
-    if (room === 0) return;
-    for (const wait of this.waiting.values()) wait();
-    this.waiting.clear();
-  }
 }

@@ -2,12 +2,12 @@
  * The batching driver of Linux: recvmmsg, sendmmsg and epoll through libc.ts. It does what the driver of node:dgram does, and
  * answers from the local address that was asked besides; the difference is what a datagram costs.
  *
- * The sockets are watched by an epoll descriptor of our own, and that one by Node's event loop. In each round of the loop in
- * which it is readable, one look takes what has arrived, up to the slots of the inbox, and is a turn. epoll tells the level,
- * so whatever a look leaves shows in the next.
+ * Whoever owns it calls `turn` again and again, which waits for arrivals, the timer and a wake together: it needs no event
+ * loop but blocks one. epoll tells the level, so whatever a turn leaves shows in the next.
  */
 import {
   isUnspecified,
+  until,
   type Address,
   type Arrivals,
   type DriverCapabilities,
@@ -23,86 +23,46 @@ import {
 import { Arena } from './arena.ts';
 import { BATCH, Inbox, INBOX_BYTES } from './inbox.ts';
 import { inodeOfDescriptor } from './inode.ts';
-import { SOCKADDR_IN6 } from './libc-layout.ts';
-import {
-  AF_INET,
-  AF_INET6,
-  EPOLL_CTL_ADD,
-  EPOLL_CTL_MOD,
-  EPOLLIN,
-  EPOLLOUT,
-  errnoName,
-  IP_PKTINFO,
-  IPPROTO_IP,
-  IPPROTO_IPV6,
-  IPV6_RECVPKTINFO,
-  IPV6_V6ONLY,
-  SO_RCVBUF,
-  SO_SNDBUF,
-  SOCK_CLOEXEC,
-  SOCK_DGRAM,
-  SOCK_NONBLOCK,
-  SOL_SOCKET,
-  type Libc,
-  type Readiness,
-} from './libc.ts';
+import { EPOLLOUT, errnoName, type Libc } from './libc.ts';
 import { Outbox, OUTBOX_BYTES, type Line, type ListenerLine, type UpstreamLine } from './outbox.ts';
-import { monotonicNow, OneTimer } from './timer.ts';
-
-/** Sockets that one look asks epoll for. */
-const EVENTS = 256;
-
-const SCRATCH_BYTES = 4_096;
-
-/** The epoll descriptor, which is open while a socket is. */
-interface Watch {
-  readonly epoll: number;
-  readonly readiness: Readiness;
-}
+import { Sockets, SOCKETS_BYTES, type Sharing } from './sockets.ts';
+import { monotonicNow } from './timer.ts';
+import { Watch, WATCH_BYTES } from './watch.ts';
 
 export class MmsgDriver implements Ports {
   readonly capabilities: DriverCapabilities = { name: 'mmsg', batch: BATCH, localAddress: true };
   private readonly libc: Libc;
-  private readonly arena: Arena;
   private readonly inbox: Inbox;
   private readonly outbox: Outbox;
-  private readonly timer: OneTimer;
-  /** For arguments of one call. */
-  private readonly scratch: number;
-  private readonly events: number;
-  private readonly look: () => void;
+  private readonly sockets: Sockets;
+  private readonly watch: Watch;
   private arrivals: Arrivals | undefined;
+  private onWake = (): void => undefined;
+  private dueAt: Instant | undefined;
   private readonly listeners = new Map<ListenerId, ListenerLine>();
   private readonly upstreams = new Map<SocketId, UpstreamLine>();
   /** By descriptor. */
   private readonly lines: (Line | undefined)[] = [];
-  private watch: Watch | undefined;
-  private lookIsDue = false;
-  /** Events of the last wait, and how many of them were served: those that found no slot are served first in the next look. */
-  private eventCount = 0;
-  private served = 0;
 
-  constructor(libc: Libc) {
-    const arena = new Arena(libc, INBOX_BYTES + OUTBOX_BYTES + EVENTS * 16 + 2 * SCRATCH_BYTES);
+  /** Throws when the process has no descriptor left. */
+  constructor(libc: Libc, sharing: Sharing = {}) {
+    const arena = new Arena(libc, INBOX_BYTES + OUTBOX_BYTES + SOCKETS_BYTES + WATCH_BYTES);
     this.libc = libc;
-    this.arena = arena;
     this.inbox = new Inbox(libc, arena);
     this.outbox = new Outbox(libc, arena);
-    this.scratch = arena.reserve(SCRATCH_BYTES);
-    this.events = arena.reserve(EVENTS * libc.layout.epollEvent.size);
-    this.timer = new OneTimer(
-      () => this.now(),
-      () => {
-        this.heard().timer();
-        this.heard().endTurn();
-      },
-    );
-    this.look = () => this.lookAtAll();
+    this.sockets = new Sockets(libc, arena, sharing);
+    this.watch = new Watch(libc, arena);
   }
 
-  /** Says who hears of arrivals. Nothing may arrive before. */
-  attach(arrivals: Arrivals): void {
+  /** Says who hears of arrivals, and of wakes. Nothing may arrive before. */
+  attach(arrivals: Arrivals, onWake: () => void = () => undefined): void {
     this.arrivals = arrivals;
+    this.onWake = onWake;
+  }
+
+  /** An eventfd. Whoever writes eight bytes to it, the number 1, ends a wait; `onWake` is called between turns. */
+  get wakeFd(): number {
+    return this.watch.wakeFd;
   }
 
   /** The port an open listener is bound to. */
@@ -121,17 +81,21 @@ export class MmsgDriver implements Ports {
     return this.listeners.size + this.upstreams.size;
   }
 
+  /** Whether it is to wake at some time. */
+  get isArmed(): boolean {
+    return this.dueAt !== undefined;
+  }
+
   now(): Instant {
     return monotonicNow();
   }
 
   openListener(id: ListenerId, address: Address, wanted: ListenerSocket): Opened {
-    const { family } = address;
+    const fd = this.watched(this.sockets.listener(address, wanted));
+    if (fd < 0) return errnoName(fd);
     const isWildcard = isUnspecified(address);
-    const fd = this.open(family, (socket) => this.bindListener(socket, address, wanted));
-    if (typeof fd === 'string') return fd;
-    const port = this.portBound(fd);
-    const line: ListenerLine = { kind: 'listener', id, isWildcard, port, ...channel(fd, family) };
+    const [port, own] = [this.sockets.portOf(fd), channel(fd, address.family)];
+    const line: ListenerLine = { kind: 'listener', id, isWildcard, port, ...own };
     this.listeners.set(id, line);
     this.lines[fd] = line;
     return undefined;
@@ -140,14 +104,13 @@ export class MmsgDriver implements Ports {
   closeListener(listener: ListenerId): void {
     const line = this.listeners.get(listener);
     this.listeners.delete(listener);
-    this.close(line);
+    this.closeLine(line);
   }
 
   openUpstream(id: SocketId, backend: Address, source: Address | undefined): Opened {
-    const { family } = backend;
-    const fd = this.open(family, (socket) => this.connect(socket, backend, source));
-    if (typeof fd === 'string') return fd;
-    const line: UpstreamLine = { kind: 'upstream', id, ...channel(fd, family) };
+    const fd = this.watched(this.sockets.upstream(backend, source));
+    if (fd < 0) return errnoName(fd);
+    const line: UpstreamLine = { kind: 'upstream', id, ...channel(fd, backend.family) };
     this.upstreams.set(id, line);
     this.lines[fd] = line;
     return undefined;
@@ -156,7 +119,7 @@ export class MmsgDriver implements Ports {
   closeUpstream(socket: SocketId): void {
     const line = this.upstreams.get(socket);
     this.upstreams.delete(socket);
-    this.close(line);
+    this.closeLine(line);
   }
 
   sendToBackend(socket: SocketId, header: Uint8Array | undefined, payload: Uint8Array): void {
@@ -189,7 +152,48 @@ export class MmsgDriver implements Ports {
   }
 
   wakeAt(at: Instant | undefined): void {
-    this.timer.wakeAt(at);
+    this.dueAt = at;
+  }
+
+  /**
+   * Waits until something arrives, the time of `wakeAt` comes or `wakeFd` is written to, and no longer than `waitAtMost`
+   * milliseconds, or a second; then there is a turn, if there is anything to hear. It holds no more than the slots of the
+   * inbox, so a flood keeps neither the timer nor a wake waiting: what it leaves is there at once in the next.
+   */
+  turn(waitAtMost: number): void {
+    const { watch, inbox } = this;
+    if (!watch.hasEvents) watch.wait(this.patience(waitAtMost));
+    let [anything, isWoken] = [false, false];
+    while (!inbox.isFull) {
+      const fd = watch.take();
+      if (fd === undefined) break;
+      // A descriptor that was closed since then, or means another socket by now, finds nothing there: no harm is done.
+      const line = this.lines[fd];
+      if (line !== undefined) anything = this.serve(line, watch.happened) || anything;
+      else if (fd === watch.wakeFd) isWoken = true;
+    }
+    if (this.dueAt !== undefined && this.dueAt <= this.now()) {
+      this.dueAt = undefined;
+      this.heard().timer();
+      anything = true;
+    }
+    if (anything) this.heard().endTurn();
+    inbox.clear();
+    if (!isWoken) return;
+    // In this order, or a write between the two would be lost.
+    watch.rest();
+    this.onWake();
+  }
+
+  /** Ends what it waits with. Sockets are closed before, each by itself. */
+  close(): void {
+    this.watch.close();
+  }
+
+  /** Whole milliseconds, rounded up: a wait that ended before the time would be followed by waits of no length. */
+  private patience(waitAtMost: number): number {
+    if (this.dueAt === undefined || waitAtMost <= 0) return waitAtMost;
+    return Math.min(waitAtMost, Math.ceil(until(this.now(), this.dueAt) / 1_000));
   }
 
   private heard(): Arrivals {
@@ -197,33 +201,12 @@ export class MmsgDriver implements Ports {
     return this.arrivals;
   }
 
-  /** A turn with whatever has arrived. */
-  private lookAtAll(): void {
-    this.lookIsDue = false;
-    const { watch, libc, arena, inbox } = this;
-    if (watch === undefined) return;
-    if (this.served >= this.eventCount) {
-      this.served = 0;
-      this.eventCount = libc.epollWait(watch.epoll, arena.address + this.events, EVENTS, 0);
-    }
-    const { size, events, data } = libc.layout.epollEvent;
-    let anything = false;
-    for (; this.served < this.eventCount && !inbox.isFull; this.served += 1) {
-      const event = this.events + this.served * size;
-      // A descriptor that was closed since then, or means another socket by now, finds nothing there: no harm is done.
-      const line = this.lines[arena.getInt32(event + data)];
-      if (line !== undefined && this.serve(line, arena.getInt32(event + events))) anything = true;
-    }
-    if (anything) this.heard().endTurn();
-    inbox.clear();
-  }
-
   /** Whether there was anything to hear. */
   private serve(line: Line, ready: number): boolean {
     const hasRoom = line.isWatched && (ready & EPOLLOUT) !== 0;
     if (hasRoom) {
       line.isWatched = false;
-      this.listenFor(line, EPOLLIN);
+      this.watch.watchRoom(line.fd, false);
       if (line.kind === 'upstream') this.heard().upstreamWritable(line.id);
       else this.heard().listenerWritable(line.id);
     }
@@ -266,101 +249,25 @@ export class MmsgDriver implements Ports {
     return count > 0;
   }
 
-  /** A socket of which `prepare` made what is wanted, watched from now on; or why there is none. */
-  private open(family: 4 | 6, prepare: (fd: number) => number): number | Errno {
-    const { libc } = this;
-    const watch = this.watch ?? this.startWatch();
-    if (typeof watch === 'string') return watch;
-    const domain = family === 4 ? AF_INET : AF_INET6;
-    const fd = libc.socket(domain, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    let failed = fd < 0 ? fd : prepare(fd);
-    if (failed >= 0) failed = libc.epollCtl(watch.epoll, EPOLL_CTL_ADD, fd, EPOLLIN);
+  /** A socket that was just made is watched from now on; or it is closed again, and says why. */
+  private watched(fd: number): number {
+    const failed = fd < 0 ? fd : this.watch.add(fd);
     if (failed >= 0) return fd;
-    if (fd >= 0) libc.close(fd);
-    this.endWatchIfIdle();
-    return errnoName(failed);
+    if (fd >= 0) this.libc.close(fd);
+    return failed;
   }
 
-  private bindListener(fd: number, address: Address, wanted: ListenerSocket): number {
-    const isIpv6 = address.family === 6;
-    let failed = this.setOption(fd, SOL_SOCKET, SO_RCVBUF, wanted.receiveBuffer);
-    if (failed >= 0) failed = this.setOption(fd, SOL_SOCKET, SO_SNDBUF, wanted.sendBuffer);
-    if (failed >= 0 && isIpv6) {
-      failed = this.setOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, wanted.ipv6Only ? 1 : 0);
-    }
-    if (failed >= 0 && isUnspecified(address)) {
-      failed = isIpv6
-        ? this.setOption(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1)
-        : this.setOption(fd, IPPROTO_IP, IP_PKTINFO, 1);
-    }
-    return failed < 0 ? failed : this.bind(fd, address);
-  }
-
-  private connect(fd: number, backend: Address, source: Address | undefined): number {
-    const { libc, arena, scratch } = this;
-    const failed = source === undefined ? 0 : this.bind(fd, { ...source, port: 0 });
-    if (failed < 0) return failed;
-    const length = arena.writeAddress(scratch, backend.family, backend);
-    return libc.connect(fd, arena.address + scratch, length);
-  }
-
-  private bind(fd: number, address: Address): number {
-    const { libc, arena, scratch } = this;
-    const length = arena.writeAddress(scratch, address.family, address);
-    return libc.bind(fd, arena.address + scratch, length);
-  }
-
-  private setOption(fd: number, level: number, option: number, value: number): number {
-    const { libc, arena, scratch } = this;
-    arena.setInt32(scratch, value);
-    return libc.setsockopt(fd, level, option, arena.address + scratch, 4);
-  }
-
-  private portBound(fd: number): number {
-    const { libc, arena, scratch } = this;
-    arena.setInt32(scratch + 64, SOCKADDR_IN6.size);
-    libc.getsockname(fd, arena.address + scratch, arena.address + scratch + 64);
-    return arena.readAddress(scratch, undefined).port;
-  }
-
-  private close(line: Line | undefined): void {
+  private closeLine(line: Line | undefined): void {
     if (line === undefined) return;
     this.outbox.close(line);
     this.lines[line.fd] = undefined;
     this.libc.close(line.fd);
-    this.endWatchIfIdle();
   }
 
   private watchForRoom(line: Line | undefined): void {
     if (line === undefined || line.isWatched) return;
     line.isWatched = true;
-    this.listenFor(line, EPOLLIN | EPOLLOUT);
-  }
-
-  private listenFor(line: Line, events: number): void {
-    const { watch } = this;
-    if (watch !== undefined) this.libc.epollCtl(watch.epoll, EPOLL_CTL_MOD, line.fd, events);
-  }
-
-  private startWatch(): Watch | Errno {
-    const epoll = this.libc.epollCreate();
-    if (epoll < 0) return errnoName(epoll);
-    // The look is a callback of Node's own, so that errors and promises in it are treated as anywhere else.
-    const readiness = this.libc.whenReadable(epoll, () => {
-      if (!this.lookIsDue) setImmediate(this.look);
-      this.lookIsDue = true;
-    });
-    this.watch = { epoll, readiness };
-    return this.watch;
-  }
-
-  /** Without a socket there is nothing to wait for, and the process may end. */
-  private endWatchIfIdle(): void {
-    if (this.watch === undefined || this.socketCount > 0) return;
-    this.watch.readiness.close();
-    this.libc.close(this.watch.epoll);
-    this.watch = undefined;
-    this.eventCount = 0;
+    this.watch.watchRoom(line.fd, true);
   }
 }
 
