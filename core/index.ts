@@ -29,6 +29,7 @@ export * from './manager.ts';
 export * from './metrics.ts';
 export * from './placement.ts';
 export * from './plane-contract.ts';
+export * from './plane-figures.ts';
 export * from './ports.ts';
 export type { ListenerPreview, Preview } from './preview.ts';
 export * from './proxy-protocol.ts';

@@ -48,10 +48,10 @@ const STATUS_OF: Readonly<Record<Refusal, number>> = {
 };
 
 export interface AdminOptions extends GuardOptions {
-  readonly proxy: Pick<Proxy, 'command' | 'readiness' | 'events' | 'now'>;
+  readonly proxy: Pick<Proxy, 'command' | 'readiness' | 'events' | 'now' | 'refresh'>;
   readonly exposition: Exposition;
   /** What the control socket answers to `status`. */
-  readonly overview: () => View;
+  readonly overview: () => Promise<View>;
 }
 
 type Answer = (response: ServerResponse, query: URLSearchParams) => void | Promise<void>;
@@ -155,7 +155,8 @@ export class AdminServer {
     }
   }
 
-  private ready(response: ServerResponse): void {
+  private async ready(response: ServerResponse): Promise<void> {
+    await this.options.proxy.refresh();
     const readiness = this.options.proxy.readiness;
     send(response, readiness.ready ? 200 : 503, readiness);
   }
@@ -167,9 +168,10 @@ export class AdminServer {
     response.end(text);
   }
 
-  private status(response: ServerResponse): void {
+  private async status(response: ServerResponse): Promise<void> {
     const { proxy, overview } = this.options;
-    send(response, 200, { v: PROTOCOL_VERSION, ...proxy.readiness, ...overview() });
+    const told = await overview();
+    send(response, 200, { v: PROTOCOL_VERSION, ...proxy.readiness, ...told });
   }
 
   private async flows(response: ServerResponse, query: URLSearchParams): Promise<void> {

@@ -19,6 +19,7 @@ import { LOCAL, LOOPBACK } from '../test/driver-bench.ts';
 import { LoopbackPeer } from '../test/loopback-peer.ts';
 import { clusterSettings, listenerConfig } from '../test/plane-bench.ts';
 import type { Log } from './log.ts';
+import { InThreadPlane } from './planes/in-thread.ts';
 import { Proxy } from './proxy.ts';
 
 const FRONT = listenerId(0);
@@ -49,9 +50,9 @@ describe('a running proxy', () => {
     backend.send(asked.from, Uint8Array.of(2));
     expect(await next(client)).toEqual({ from: front, payload: Uint8Array.of(2) });
     await vi.waitFor(() => {
-      expect(proxy.countersOf(FRONT)).toMatchObject({ forwarded: 1, returned: 1 });
+      expect(proxy.figures.counters.get(FRONT)).toMatchObject({ forwarded: 1, returned: 1 });
     });
-    expect(proxy.flowCount).toBe(1);
+    expect(proxy.figures.flows).toBe(1);
     await stop(proxy);
   });
 
@@ -75,7 +76,10 @@ describe('a running proxy', () => {
     const { proxy, client, front } = start(broadcast);
     for (let count = 0; count < 5; count += 1) client.send(front, Uint8Array.of(1));
     await vi.waitFor(() => {
-      expect(proxy.countersOf(FRONT)).toMatchObject({ upstreamOpenFailed: 5, flowsShed: 5 });
+      expect(proxy.figures.counters.get(FRONT)).toMatchObject({
+        upstreamOpenFailed: 5,
+        flowsShed: 5,
+      });
     });
     expect(lines.filter((line) => JSON.stringify(line).includes('upstream'))).toEqual([
       {
@@ -97,7 +101,10 @@ describe('a running proxy', () => {
     });
     client.send(front, Uint8Array.of(1));
     await vi.waitFor(() => {
-      expect(proxy.countersOf(FRONT)).toMatchObject({ upstreamOpenFailed: 2, flowsShed: 1 });
+      expect(proxy.figures.counters.get(FRONT)).toMatchObject({
+        upstreamOpenFailed: 2,
+        flowsShed: 1,
+      });
     });
     const told = lines.filter((line) => JSON.stringify(line).includes('EADDRNOTAVAIL'));
     expect(told).toMatchObject([{ source: '203.0.113.9' }, { source: '203.0.113.10' }]);
@@ -114,7 +121,7 @@ describe('health', () => {
     await vi.waitFor(() => {
       expect(proxy.clusterCountersOf('c')).toMatchObject({ probesOk: 1, availableBackends: 1 });
     });
-    expect(proxy.failOpenSelectionsOf('c')).toBe(0);
+    expect(proxy.figures.failOpenSelections.get('c')).toBe(0);
     expect(lines).toHaveLength(1);
     await stop(proxy);
   });
@@ -146,7 +153,7 @@ describe('health', () => {
       },
     ]);
     client.send(front, Uint8Array.of(1));
-    await vi.waitFor(() => expect(proxy.failOpenSelectionsOf('c')).toBe(1));
+    await vi.waitFor(() => expect(proxy.figures.failOpenSelections.get('c')).toBe(1));
     await stop(proxy);
   });
 
@@ -268,7 +275,8 @@ async function stop(proxy: Proxy): Promise<void> {
 
 /** Where the flow table of a proxy keeps a client. It is nobody's business but this test's, so it is not public. */
 function tableHash(proxy: Proxy): (client: Address) => number {
-  const plane: unknown = Reflect.get(proxy, 'plane');
+  const planes: unknown = Reflect.get(proxy, 'planes');
+  const plane: unknown = planes instanceof InThreadPlane ? planes.plane : undefined;
   if (!(plane instanceof DataPlane)) throw new Error('a proxy has a data plane');
   const { table } = present(plane.managerOf(FRONT), 'the listener is open');
   return (client) => table.hashOf(client, undefined);

@@ -1,17 +1,15 @@
 /**
- * The production proxy: a control plane and a data plane, a pump for each, a driver and a prober, with the logs of what
- * they report.
+ * The production proxy: a control plane with its pump and a prober, wherever its data planes live, and the logs of what they
+ * report.
  */
 import { randomBytes } from 'node:crypto';
 import {
   ControlPlane,
   ControlPump,
-  DataPlane,
   formatAddress,
   formatIp,
   parseIp,
   PLACEMENT_SEED,
-  Pump,
   snapshotProxy,
   type Address,
   type ClusterCounters,
@@ -22,14 +20,13 @@ import {
   type Instant,
   type Reply,
   type ListenerId,
-  type ListenerCounters,
+  type PlaneFigures,
+  type PlaneOptions,
   type Report,
 } from '../core/index.ts';
 import type { AccessLog } from './access-log.ts';
 import { advice } from './advice.ts';
 import { interfaceAddresses } from './config/environment.ts';
-import type { Driver } from './drivers/choose.ts';
-import { DgramDriver } from './drivers/dgram.ts';
 import { OneTimer } from './drivers/timer.ts';
 import { EventHub } from './event-hub.ts';
 import { logEvent } from './event-log.ts';
@@ -37,6 +34,8 @@ import { FlightRecorder, type DumpReason, type RecorderSettings } from './flight
 import { LogLimiter, type Log } from './log.ts';
 import type { ListenerSocketName } from './metrics/kernel-drops.ts';
 import type { Measured } from './metrics/readings.ts';
+import type { PlaneHost, PlaneHostMaker } from './planes/host.ts';
+import { InThreadPlane } from './planes/in-thread.ts';
 import { Prober } from './prober.ts';
 import { readinessOf, type Readiness } from './readiness.ts';
 
@@ -56,8 +55,17 @@ type UpstreamFailed = Extract<Report, { kind: 'UpstreamFailed' }>;
 
 type CommandAnswered = (reply: Reply, failures: readonly ListenerFailed[]) => void;
 
-/** A running proxy. Opens its listeners at once; `failures` says which did not open and are not tried again. */
+export interface ProxyOptions {
+  /** Nothing is recorded without. */
+  readonly recorder?: RecorderSettings | undefined;
+  /** Where the data planes live: one in this thread unless given. */
+  readonly planes?: PlaneHostMaker | undefined;
+}
+
+/** A running proxy. Opens its listeners at once; once it has `started`, `failures` says which did not open for good. */
 export class Proxy {
+  /** Settles when every listener has opened or failed. */
+  readonly started: Promise<void>;
   /** Settles when everything is closed after `drain` or `stop`. */
   readonly stopped: Promise<Stopped>;
   readonly failures: readonly ListenerFailed[];
@@ -69,8 +77,7 @@ export class Proxy {
   accessLog: Pick<AccessLog, 'hear'> = { hear: () => undefined };
   private readonly log: Log;
   private readonly limiter = new LogLimiter();
-  private readonly driver: Driver;
-  private readonly plane: DataPlane;
+  private readonly planes: PlaneHost;
   private readonly control: ControlPlane;
   private readonly controlPump: ControlPump;
   private readonly open = new Set<ListenerId>();
@@ -78,15 +85,8 @@ export class Proxy {
   private failing: ListenerFailed[] | undefined = [];
   private settle: (stopped: Stopped) => void = () => undefined;
 
-  /** Records nothing without `recorder`. `driver` is its own from then on. */
-  constructor(
-    config: Config,
-    log: Log,
-    recorder?: RecorderSettings,
-    driver: Driver = new DgramDriver(),
-  ) {
+  constructor(config: Config, log: Log, { recorder, planes = inThisThread }: ProxyOptions = {}) {
     this.log = log;
-    this.driver = driver;
     const options = {
       plane: {
         placementSeed: PLACEMENT_SEED,
@@ -96,31 +96,37 @@ export class Proxy {
       },
       control: { randomSeed: randomSeed() },
     };
-    this.plane = new DataPlane(options.plane);
+    this.planes = planes(options.plane);
     this.control = new ControlPlane(options.control);
-    const machines = { data: this.plane, control: this.control };
+    const machines = { data: this.planes.plane, control: this.control };
     this.recorder =
       recorder &&
       new FlightRecorder(recorder, {
         ...options,
         snapshot: () => snapshotProxy(machines, { payloads: 'lengths' }),
-        room: () => this.plane.listeners.all.reduce((sum, one) => sum + one.manager.maxFlows, 0),
+        room: () => this.planes.figures.room,
         stopped: (room) => {
           log.warn({ room }, 'too many flows to record: a larger recorder_segment_size allows it');
         },
       });
     const taps = this.recorder?.recorder;
-    const plane = taps?.tapData(this.plane) ?? this.plane;
+    this.planes.begin({
+      tap: (plane) => taps?.tapData(plane) ?? plane,
+      report: (report) => this.onReport(report),
+    });
     const control = taps?.tapControl(this.control) ?? this.control;
-    const pump = new Pump(plane, this.driver, (report) => this.onReport(report));
-    this.driver.attach(pump);
-    this.controlPump = new ControlPump(control, this.controlPorts(), pump);
+    this.controlPump = new ControlPump(control, this.controlPorts(), this.planes);
     this.stopped = new Promise((resolve) => {
       this.settle = resolve;
     });
     this.failures = this.failing ?? [];
     this.controlPump.configure(config);
-    this.failing = undefined;
+    this.started = new Promise((resolve) => {
+      this.planes.settle(() => {
+        this.failing = undefined;
+        resolve();
+      });
+    });
   }
 
   /**
@@ -157,38 +163,33 @@ export class Proxy {
     this.controlPump.stop();
   }
 
-  get flowCount(): number {
-    return this.plane.flowCount;
+  /** What moves the datagrams, and how many threads. */
+  get about(): PlaneHost['about'] {
+    return this.planes.about;
+  }
+
+  /** Reads anew what the getters below show of the data planes. */
+  refresh(): Promise<void> {
+    return this.planes.refresh();
+  }
+
+  get figures(): PlaneFigures {
+    return this.planes.figures;
   }
 
   get readiness(): Readiness {
-    const { listeners, clusters } = this.plane;
-    const { condition } = this.control;
-    return readinessOf({ condition, configs: listeners.configs, clusters });
+    return readinessOf(this.measured);
   }
 
   /** What metrics are read from. */
-  get measured(): Measured {
-    const { listeners, clusters, waiting } = this.plane;
+  get measured(): Measured & { readonly figures: PlaneFigures } {
     const { clusterSums, condition } = this.control;
-    return { listeners, clusters, clusterSums, condition, waiting };
+    return { figures: this.planes.figures, clusterSums, condition };
   }
 
   /** Open listeners as the kernel knows them, where it tells. */
   get listenerSockets(): readonly ListenerSocketName[] {
-    return this.plane.listeners.all.flatMap(({ id, config: { address } }) => {
-      const [port, inode] = [this.driver.portOf(id), this.driver.inodeOf(id)];
-      return port === undefined || inode === undefined ? [] : [{ address, port, inode }];
-    });
-  }
-
-  /** What all listeners counted, those included that were removed. */
-  get totals(): Readonly<ListenerCounters> {
-    return this.plane.listeners.totals;
-  }
-
-  countersOf(listener: ListenerId): Readonly<ListenerCounters> | undefined {
-    return this.plane.countersOf(listener);
+    return this.planes.sockets;
   }
 
   /** What the control plane counts of a cluster. */
@@ -196,44 +197,36 @@ export class Proxy {
     return this.control.countersOf(cluster);
   }
 
-  /** New flows that were given a backend although none of the cluster's was available. */
-  failOpenSelectionsOf(cluster: string): number | undefined {
-    return this.plane.clusters.backendsOf(cluster)?.failOpenSelections;
-  }
-
-  /** Live flows of a cluster that lead to `backend`. */
-  flowsAt(cluster: string, backend: Address): number {
-    return this.plane.clusters.backendsOf(cluster)?.flowsAt(backend) ?? 0;
-  }
-
   /** The clock of deadlines in events and answers. */
   now(): Instant {
-    return this.driver.now();
+    return this.planes.now();
   }
 
   /** The port a listener is bound to: the kernel's choice where the configuration says 0. */
   portOf(listener: ListenerId): number | undefined {
-    return this.driver.portOf(listener);
+    return this.planes.portOf(listener);
   }
 
   private commandThatOpens(command: Command, answered: CommandAnswered): void {
     const failures: ListenerFailed[] = [];
     this.failing = failures;
     this.controlPump.command(command, (reply) => {
-      this.failing = undefined;
-      answered(reply, failures);
+      this.planes.settle(() => {
+        this.failing = undefined;
+        answered(reply, failures);
+      });
     });
   }
 
   private controlPorts(): ControlPorts {
-    const { driver } = this;
+    const { planes } = this;
     const prober = new Prober((probe, answer) => this.controlPump.probeAnswered(probe, answer));
     const timer = new OneTimer(
-      () => driver.now(),
+      () => planes.now(),
       () => this.controlPump.timer(),
     );
     return {
-      now: () => driver.now(),
+      now: () => planes.now(),
       probe: (probe) => prober.start(probe),
       cancelProbe: (probe) => prober.cancel(probe),
       wakeAt: (at) => timer.wakeAt(at),
@@ -257,7 +250,7 @@ export class Proxy {
       case 'FlowEndsSuppressed':
         return this.accessLog.hear(report);
       case 'Stopped':
-        return this.settle({ flowsClosed: report.flowsClosed });
+        return this.onStopped(report.flowsClosed);
       // For the control plane alone.
       case 'BackendRefused':
       case 'BackendTraffic':
@@ -265,6 +258,11 @@ export class Proxy {
       case 'Answered':
         return undefined;
     }
+  }
+
+  /** Whoever waits reads the last figures. */
+  private onStopped(flowsClosed: number): void {
+    void this.planes.end().then(() => this.settle({ flowsClosed }));
   }
 
   private onListenerReport(report: ListenerReport): void {
@@ -305,6 +303,10 @@ export class Proxy {
       : 'an upstream socket could not be opened; flow refused';
     this.log.warn({ errno, source: from, suppressed }, what);
   }
+}
+
+function inThisThread(options: PlaneOptions): PlaneHost {
+  return new InThreadPlane(options);
 }
 
 function randomSeed(): Hash64 {

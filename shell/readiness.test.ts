@@ -30,12 +30,12 @@ test('ready while one of two listeners can serve, and says which cannot', () => 
     { address, cluster: 'c' },
     { address: other, cluster: 'd' },
   ];
-  expect(asked({ c: 'primary', d: 'none' }, { configs: two })).toEqual({
+  expect(asked({ c: 'primary', d: 'none' }, { listeners: two })).toEqual({
     ready: true,
     reasons: ['the listener 10.0.0.2:53 has no backend for new flows'],
   });
   expect(
-    asked({ c: 'primary' }, { configs: [...two, { address, cluster: undefined }] }).ready,
+    asked({ c: 'primary' }, { listeners: [...two, { address, cluster: undefined }] }).ready,
   ).toBe(true);
 });
 
@@ -49,7 +49,7 @@ test('not ready while it drains, while a listener is not bound, or with none', (
     ready: false,
     reasons: ['the listener 10.0.0.2:53 is not open: EADDRINUSE'],
   });
-  expect(asked({ c: 'primary' }, { configs: [] })).toEqual({
+  expect(asked({ c: 'primary' }, { listeners: [] })).toEqual({
     ready: false,
     reasons: ['no listener is open'],
   });
@@ -60,18 +60,15 @@ function asked(
   about: {
     readonly stopping?: boolean;
     readonly failures?: ReadonlyMap<string, string>;
-    readonly configs?: Parameters<typeof readinessOf>[0]['configs'];
+    readonly listeners?: Parameters<typeof readinessOf>[0]['figures']['listeners'];
   } = {},
 ): Readiness {
   const { stopping = false, failures = new Map<string, string>() } = about;
   return readinessOf({
     condition: { generation: 1, stopping, failures },
-    configs: about.configs ?? [{ address, cluster: 'c' }],
-    clusters: {
-      backendsOf: (cluster) => {
-        const tier = tiers[cluster];
-        return tier === undefined ? undefined : { tier };
-      },
+    figures: {
+      listeners: about.listeners ?? [{ address, cluster: 'c' }],
+      clusters: Object.entries(tiers).map(([cluster, tier]) => ({ cluster, tier })),
     },
   });
 }

@@ -1,9 +1,9 @@
 /** Whether this process should be sent traffic: what `/ready` answers. */
 import {
   formatAddress,
-  type BackendSet,
+  type ClusterFigures,
   type Condition,
-  type ListenerConfig,
+  type PlaneFigures,
 } from '../core/index.ts';
 
 export interface Readiness {
@@ -14,27 +14,30 @@ export interface Readiness {
 
 export interface ReadinessSources {
   readonly condition: Condition;
-  /** Of the listeners that are open, or should be. */
-  readonly configs: readonly Pick<ListenerConfig, 'address' | 'cluster'>[];
-  readonly clusters: { backendsOf(cluster: string): Pick<BackendSet, 'tier'> | undefined };
+  readonly figures: {
+    /** Those that are open, or should be. */
+    readonly listeners: PlaneFigures['listeners'];
+    readonly clusters: readonly Pick<ClusterFigures, 'cluster' | 'tier'>[];
+  };
 }
 
 /**
  * Ready while every listener is bound and one of them leads to a backend that may be chosen. Where all are down and any is
  * tried, that is a way to serve, and told. A process that drains is not ready.
  */
-export function readinessOf({ condition, configs, clusters }: ReadinessSources): Readiness {
+export function readinessOf({ condition, figures }: ReadinessSources): Readiness {
+  const { listeners, clusters } = figures;
   const faults: string[] = [];
   if (condition.stopping) faults.push('draining');
   for (const [address, errno] of condition.failures) {
     faults.push(`the listener ${address} is not open: ${errno}`);
   }
-  if (configs.length === 0) faults.push('no listener is open');
-  const tiers = configs.map(({ address, cluster }) => {
-    const tier = cluster === undefined ? undefined : clusters.backendsOf(cluster)?.tier;
+  if (listeners.length === 0) faults.push('no listener is open');
+  const tiers = listeners.map(({ address, cluster }) => {
+    const tier = clusters.find((one) => one.cluster === cluster)?.tier;
     return { name: formatAddress(address), tier: tier ?? 'none' };
   });
-  if (configs.length > 0 && tiers.every(({ tier }) => tier === 'none')) {
+  if (listeners.length > 0 && tiers.every(({ tier }) => tier === 'none')) {
     faults.push('no listener leads to a backend that may be chosen');
   }
   const notes = tiers.filter(({ tier }) => tier === 'fail-open' || tier === 'none');

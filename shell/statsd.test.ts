@@ -1,7 +1,7 @@
 /** The push: Sōzu's names, deltas that add up, nothing that did not change, and no datagram too long. */
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { listenerId } from '../core/index.ts';
+import { figuresOf, listenerId } from '../core/index.ts';
 import { ControlBench } from '../test/control-bench.ts';
 import { LOCAL } from '../test/driver-bench.ts';
 import { LoopbackPeer } from '../test/loopback-peer.ts';
@@ -128,11 +128,15 @@ test('lines are joined in order, in datagrams that fit a packet, and none is los
 
 function start(settings: Partial<StatsdSettings> = {}): void {
   const usual = { address: server.address, prefix: 'sozu', tagged: false, clusters: true };
-  statsd = new Statsd({ ...usual, ...settings }, () => {
-    const { listeners, clusters } = bench.plane;
-    const { clusterSums } = bench.control;
-    return { totals: listeners.totals, measured: { clusters, clusterSums } };
-  });
+  statsd = new Statsd(
+    { ...usual, ...settings },
+    {
+      refresh: () => Promise.resolve(),
+      get measured() {
+        return { figures: figuresOf(bench.plane), clusterSums: bench.control.clusterSums };
+      },
+    },
+  );
 }
 
 /** The lines of the next push. */

@@ -8,34 +8,41 @@ import {
   CATALOGUE,
   CLUSTER_CATALOGUE,
   droppedDatagrams,
-  type ListenerCounters,
+  type ClusterMetrics,
+  type PlaneFigures,
 } from '../core/index.ts';
 import type { StatsdSettings } from './config/watchers.ts';
 import { openConnected } from './drivers/dgram.ts';
 import { CLUSTER_PLACES, LISTENER_PLACES } from './metrics/catalogue.ts';
-import type { Measured } from './metrics/readings.ts';
 
 /** Fits an Ethernet frame under IPv6 with room for a tunnel. */
 export const BATCH_BYTES_MAX = 1_400;
 const INTERVAL_MILLISECONDS = 1_000;
 
 export interface StatsdSources {
-  readonly totals: Readonly<ListenerCounters>;
-  readonly measured: Pick<Measured, 'clusterSums' | 'clusters'>;
+  /** Called before each reading; what has settled is read. */
+  refresh(): Promise<void>;
+  readonly measured: StatsdFigures;
+}
+
+interface StatsdFigures {
+  readonly figures: Pick<PlaneFigures, 'totals' | 'failOpenSelections'>;
+  readonly clusterSums: Pick<ClusterMetrics, 'sums'>;
 }
 
 export class Statsd {
   private readonly settings: StatsdSettings;
-  private readonly sources: () => StatsdSources;
+  private readonly sources: StatsdSources;
   private readonly sent = new Map<string, number>();
   private readonly timer: NodeJS.Timeout;
   private socket: Socket | undefined;
   private failures = 0;
+  private isClosed = false;
 
-  constructor(settings: StatsdSettings, sources: () => StatsdSources) {
+  constructor(settings: StatsdSettings, sources: StatsdSources) {
     this.settings = settings;
     this.sources = sources;
-    this.timer = setInterval(() => this.push(), INTERVAL_MILLISECONDS);
+    this.timer = setInterval(() => void this.pushAnew(), INTERVAL_MILLISECONDS);
     this.timer.unref();
   }
 
@@ -47,9 +54,15 @@ export class Statsd {
   /** The last figures leave first. */
   close(): void {
     clearInterval(this.timer);
+    this.isClosed = true;
     this.push();
     this.socket?.close();
     this.socket = undefined;
+  }
+
+  private async pushAnew(): Promise<void> {
+    await this.sources.refresh();
+    if (!this.isClosed) this.push();
   }
 
   private push(): void {
@@ -75,22 +88,22 @@ export class Statsd {
 
   /** Lines for whatever changed. */
   private news(): string[] {
-    const { totals, measured } = this.sources();
-    const figures = new Figures();
+    const { figures, clusterSums } = this.sources.measured;
+    const { totals, failOpenSelections: failOpen } = figures;
+    const sums = new Figures();
     const put = (kind: Kind, name: string, value: number, cluster?: string): void =>
-      figures.add(kind, this.fullName(name, cluster), value);
+      sums.add(kind, this.fullName(name, cluster), value);
     for (const { key } of LISTENER_PLACES) put('counter', CATALOGUE[key].name, totals[key]);
     put('counter', 'udp.datagrams.dropped', droppedDatagrams(totals));
     put('gauge', 'udp.active_flows', activeFlows(totals));
-    const failOpen = measured.clusters.failOpenSelections;
-    for (const [cluster, sums] of this.settings.clusters ? measured.clusterSums.sums : []) {
+    for (const [cluster, counted] of this.settings.clusters ? clusterSums.sums : []) {
       for (const { key } of CLUSTER_PLACES) {
         const { name, kind } = CLUSTER_CATALOGUE[key];
-        const value = key === 'failOpen' ? (failOpen.get(cluster)?.selections ?? 0) : sums[key];
+        const value = key === 'failOpen' ? (failOpen.get(cluster) ?? 0) : counted[key];
         put(kind, name, value, cluster);
       }
     }
-    return figures.entries.flatMap(([name, figure]) => this.line(name, figure));
+    return sums.entries.flatMap(([name, figure]) => this.line(name, figure));
   }
 
   private line(name: string, { kind, value }: Figure): string[] {

@@ -26,9 +26,7 @@ export async function startWatchers(
   log: Log,
   service: ControlService,
 ): Promise<Watchers | string> {
-  const statsd =
-    settings.statsd &&
-    new Statsd(settings.statsd, () => ({ totals: proxy.totals, measured: proxy.measured }));
+  const statsd = settings.statsd && new Statsd(settings.statsd, proxy);
   const admin =
     settings.admin && (await startAdmin(settings.admin, { proxy, log, service, statsd }));
   if (typeof admin === 'string') {
@@ -66,6 +64,7 @@ async function startAdmin(
   const version = packageVersion();
   const exposition = new Exposition(async () => {
     const [drops, own] = [await kernel.figures(), await figures.read()];
+    await proxy.refresh();
     const readings = readPlanes(proxy.measured);
     readKernel(readings, drops);
     for (const [name, value] of own) add(readings, name, value);
@@ -83,7 +82,7 @@ async function startAdmin(
     exposition,
     hosts,
     token,
-    overview: () => service.overview,
+    overview: () => service.overview(),
   });
   const close = (): void => {
     server.close();

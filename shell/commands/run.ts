@@ -23,6 +23,7 @@ import { watchFile } from '../config-watch.ts';
 import { openLog, type Log, type OpenLog } from '../log.ts';
 import { chooseDriver, type Choice } from '../drivers/choose.ts';
 import type { RecorderSettings } from '../flight-recorder.ts';
+import { InThreadPlane } from '../planes/in-thread.ts';
 import { Proxy } from '../proxy.ts';
 import { Reloader } from '../reloader.ts';
 import { packageVersion } from '../version.ts';
@@ -149,36 +150,42 @@ export async function runConfig(
   { config, log, recorder, choice }: RunOptions,
   started: (proxy: Proxy) => Promise<Watchers | string> | undefined = () => undefined,
 ): Promise<number> {
-  const proxy = new Proxy(config, log, recorder, choice?.driver);
+  const proxy = new Proxy(config, log, {
+    recorder,
+    planes: choice && ((options) => new InThreadPlane(options, choice.driver)),
+  });
   dumpOnCrash(proxy, log);
+  await proxy.started;
   if (proxy.failures.length > 0) {
     for (const { address, errno } of proxy.failures) {
       tell(`cannot listen on ${formatAddress(address)}: ${errno}${advice(errno)}\n`);
     }
     proxy.stop();
+    await proxy.stopped;
     return 1;
   }
   const quiet = stopOnSignals(proxy, (signal, hard) => {
-    log.info({ signal, flows: proxy.flowCount }, hard ? 'closing at once' : 'draining');
+    log.info({ signal, flows: proxy.figures.flows }, hard ? 'closing at once' : 'draining');
   });
   const watchers = (await started(proxy)) ?? NO_WATCHERS;
   if (typeof watchers === 'string') {
     tell(`${printable(watchers)}\n`);
     proxy.stop();
+    await proxy.stopped;
     return 1;
   }
   log.info(
     {
       listeners: config.listeners.length,
       clusters: config.clusters.length,
-      ...(choice && { driver: choice.driver.capabilities.name, because: choice.reason }),
+      ...(choice && { ...proxy.about, because: choice.reason }),
     },
     'started',
   );
   const { flowsClosed } = await proxy.stopped;
   quiet();
   watchers.close();
-  log.info({ flowsClosed, ...summary(proxy.totals) }, 'stopped');
+  log.info({ flowsClosed, ...summary(proxy.figures.totals) }, 'stopped');
   return 0;
 }
 

@@ -3,10 +3,13 @@
  * commands and its answers into JSON, and writes down who changed what.
  */
 import {
+  activeFlows,
   assertNever,
+  flowsByBackend,
   type Address,
   type Command,
   type FlowCursor,
+  type PlaneFigures,
   type Reply,
   type Status,
 } from '../../core/index.ts';
@@ -66,23 +69,28 @@ export class ControlService {
   private readonly log: Log;
   private readonly version: string;
   private readonly facts: views.Facts;
+  /** One reading for all that an answer tells. */
+  private figures: PlaneFigures;
+  private flowsAt: views.Facts['flowsAt'] = () => 0;
 
   constructor({ proxy, reloader, log, version }: ServiceOptions) {
     this.proxy = proxy;
     this.reloader = reloader;
     this.log = log;
     this.version = version;
+    this.figures = proxy.figures;
     this.facts = {
-      flowsAt: (cluster, backend) => proxy.flowsAt(cluster, backend),
+      flowsAt: (cluster, backend) => this.flowsAt(cluster, backend),
       flowsOfListener: (listener) => {
-        const counters = listener === undefined ? undefined : proxy.countersOf(listener);
-        return counters && counters.flowsCreated - counters.flowsEvicted;
+        const counters = listener === undefined ? undefined : this.figures.counters.get(listener);
+        return counters && activeFlows(counters);
       },
     };
   }
 
   /** Does what is asked, and says what came of it. */
   async handle({ request, asked }: Asked, asker: Asker): Promise<WireReply> {
+    if (isTold(request)) await this.refresh();
     const reply = await this.perform(request, asker);
     if (isMutation(request)) this.audit(asked, reply);
     return reply;
@@ -154,8 +162,15 @@ export class ControlService {
   }
 
   /** What `status` answers. */
-  get overview(): views.View {
+  async overview(): Promise<views.View> {
+    await this.refresh();
     return this.statusView(this.status);
+  }
+
+  private async refresh(): Promise<void> {
+    await this.proxy.refresh();
+    this.figures = this.proxy.figures;
+    this.flowsAt = flowsByBackend(this.figures);
   }
 
   private statusView(status: Status): views.View {
@@ -167,7 +182,7 @@ export class ControlService {
       stopping: status.stopping,
       grace: status.grace / 1_000_000,
       file: this.reloader.file,
-      flows: this.proxy.flowCount,
+      flows: this.figures.flows,
       last_reload: views.reloadView(this.reloader.last),
       listeners: views.listenerViews(status, this.facts),
       clusters: views.clusterViews(status),

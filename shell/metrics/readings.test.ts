@@ -1,7 +1,7 @@
 /** What is counted, as series: complete, exact, bounded, and never less than before. */
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { listenerId } from '../../core/index.ts';
+import { figuresOf, listenerId } from '../../core/index.ts';
 import { configs } from '../../test/config-arbitraries.ts';
 import { ControlBench } from '../../test/control-bench.ts';
 import { addressOf, backendsOf, clusterSettings, configOf } from '../../test/plane-bench.ts';
@@ -128,9 +128,8 @@ function play(
 }
 
 function measured({ plane, control }: ControlBench): Measured {
-  const { listeners, clusters, waiting } = plane;
   const { clusterSums, condition } = control;
-  return { listeners, clusters, clusterSums, condition, waiting };
+  return { figures: figuresOf(plane), clusterSums, condition };
 }
 
 /** Every counter by name and labels. */

@@ -6,10 +6,10 @@ import {
   activeFlows,
   formatAddress,
   OTHER_NAMES,
-  type BackendSet,
+  type BackendFigures,
   type ClusterMetrics,
   type Condition,
-  type ListenerCounters,
+  type PlaneFigures,
 } from '../../core/index.ts';
 import { CLUSTER_PLACES, LISTENER_PLACES, type Label } from './catalogue.ts';
 import type { KernelFigures } from './kernel-drops.ts';
@@ -24,20 +24,12 @@ export type Readings = Map<string, Series[]>;
 
 /** What is read: the planes of a proxy. */
 export interface Measured {
-  readonly listeners: {
-    readonly totalsByAddress: ReadonlyMap<string, Readonly<ListenerCounters>>;
-    readonly addressesBeyondBound: number;
-  };
-  readonly clusters: {
-    readonly all: readonly {
-      readonly settings: { readonly cluster: string };
-      readonly backends: Pick<BackendSet, 'known' | 'flowsOn'>;
-    }[];
-    readonly failOpenSelections: ReadonlyMap<string, { readonly selections: number }>;
-  };
+  readonly figures: Pick<
+    PlaneFigures,
+    'totalsByAddress' | 'addressesBeyondBound' | 'clusters' | 'failOpenSelections' | 'waiting'
+  >;
   readonly clusterSums: Pick<ClusterMetrics, 'sums' | 'namesBeyondBound'>;
   readonly condition: Condition;
-  readonly waiting: number;
 }
 
 /** Backends with series of their own; the rest are `other`. */
@@ -48,8 +40,8 @@ export function readPlanes(measured: Measured): Readings {
   readListeners(readings, measured);
   readClusters(readings, measured);
   readBackends(readings, measured);
-  const { condition, waiting } = measured;
-  add(readings, 'sozu_udp_queued_datagrams', waiting);
+  const { condition, figures } = measured;
+  add(readings, 'sozu_udp_queued_datagrams', figures.waiting);
   add(readings, 'sozu_udp_stopping', Number(condition.stopping));
   add(readings, 'sozu_udp_listeners_failed', condition.failures.size);
   add(readings, 'sozu_udp_config_generation', condition.generation);
@@ -78,8 +70,8 @@ export function add(
   else series.push({ labels, value });
 }
 
-function readListeners(readings: Readings, { listeners }: Measured): void {
-  for (const [listener, counters] of listeners.totalsByAddress) {
+function readListeners(readings: Readings, { figures }: Measured): void {
+  for (const [listener, counters] of figures.totalsByAddress) {
     for (const { key, family, reason } of LISTENER_PLACES) {
       add(
         readings,
@@ -91,14 +83,14 @@ function readListeners(readings: Readings, { listeners }: Measured): void {
     add(readings, 'sozu_udp_active_flows', activeFlows(counters), { listener });
   }
   const family = 'sozu_udp_label_overflows_total';
-  add(readings, family, listeners.addressesBeyondBound, { reason: 'listener' });
+  add(readings, family, figures.addressesBeyondBound, { reason: 'listener' });
 }
 
-function readClusters(readings: Readings, { clusters, clusterSums }: Measured): void {
-  const failOpen = clusters.failOpenSelections;
+function readClusters(readings: Readings, { figures, clusterSums }: Measured): void {
+  const failOpen = figures.failOpenSelections;
   for (const [cluster, counters] of clusterSums.sums) {
     for (const { key, family, reason } of CLUSTER_PLACES) {
-      const value = key === 'failOpen' ? (failOpen.get(cluster)?.selections ?? 0) : counters[key];
+      const value = key === 'failOpen' ? (failOpen.get(cluster) ?? 0) : counters[key];
       add(readings, family, value, reason === undefined ? { cluster } : { cluster, reason });
     }
   }
@@ -108,19 +100,17 @@ function readClusters(readings: Readings, { clusters, clusterSums }: Measured): 
 
 const STATES = ['available', 'down', 'draining', 'drained', 'disabled'] as const;
 
-type Known = BackendSet['known'][number];
-
-function readBackends(readings: Readings, { clusters, clusterSums }: Measured): void {
+function readBackends(readings: Readings, { figures, clusterSums }: Measured): void {
   const named = clusterSums.sums;
   const states = new Map<string, Map<string, number>>();
   const [available, flows] = [new Tally(), new Tally()];
   let shown = 0;
   let folded = 0;
-  for (const { settings, backends } of clusters.all) {
-    const cluster = named.has(settings.cluster) ? settings.cluster : OTHER_NAMES;
+  for (const { cluster: name, backends } of figures.clusters) {
+    const cluster = named.has(name) ? name : OTHER_NAMES;
     const counts = states.get(cluster) ?? new Map(STATES.map((state) => [state, 0]));
     states.set(cluster, counts);
-    for (const known of backends.known) {
+    for (const known of backends) {
       const state = stateOf(known);
       counts.set(state, (counts.get(state) ?? 0) + 1);
       const isShown = shown < BACKENDS_SHOWN_MAX;
@@ -128,7 +118,7 @@ function readBackends(readings: Readings, { clusters, clusterSums }: Measured): 
       else folded += 1;
       const backend = isShown ? formatAddress(known.backend.address) : OTHER_NAMES;
       available.add(cluster, backend, Number(state === 'available'));
-      flows.add(cluster, backend, backends.flowsOn(known.backend));
+      flows.add(cluster, backend, known.flows);
     }
   }
   for (const [cluster, counts] of states) {
@@ -141,7 +131,7 @@ function readBackends(readings: Readings, { clusters, clusterSums }: Measured): 
   add(readings, 'sozu_udp_backends_folded', folded);
 }
 
-function stateOf(known: Known): string {
+function stateOf(known: BackendFigures): string {
   if (known.state !== 'active') return known.state;
   return known.healthy ? 'available' : 'down';
 }

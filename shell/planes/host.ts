@@ -1,0 +1,45 @@
+/**
+ * Where the data planes of a proxy live, as the rest of the shell sees it: in this thread, or in workers of their own. What it
+ * is told are directives, what it tells are reports, as between the two machines (law 9).
+ */
+import type {
+  DataMachine,
+  DataPlane,
+  Directed,
+  Instant,
+  ListenerId,
+  PlaneFigures,
+  PlaneOptions,
+  Report,
+} from '../../core/index.ts';
+import type { ListenerSocketName } from '../metrics/kernel-drops.ts';
+
+export interface PlaneHost extends Directed {
+  /** The plane in this thread; where all are in workers, one that never hears anything. */
+  readonly plane: DataPlane;
+  /** What moves the datagrams, and how many threads, for the log. */
+  readonly about: { readonly driver: string; readonly workers: number };
+  /** As they are in this thread; of workers, as last read. */
+  readonly figures: PlaneFigures;
+  /** Open listeners as the kernel knows them, where it tells. */
+  readonly sockets: readonly ListenerSocketName[];
+  /** Nothing is directed before. */
+  begin(hooks: PlaneHooks): void;
+  now(): Instant;
+  /** Reads the figures anew. */
+  refresh(): Promise<void>;
+  /** `done` is called when all that was directed has been done and its reports were heard: at once in this thread. */
+  settle(done: () => void): void;
+  /** The port a listener is bound to. */
+  portOf(listener: ListenerId): number | undefined;
+  /** After everything was closed. */
+  end(): Promise<void>;
+}
+
+export interface PlaneHooks {
+  /** Stands between a plane in this thread and its pump. */
+  readonly tap: (machine: DataPlane) => DataMachine;
+  readonly report: (report: Report) => void;
+}
+
+export type PlaneHostMaker = (options: PlaneOptions) => PlaneHost;
