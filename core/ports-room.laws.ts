@@ -118,6 +118,33 @@ export function roomLaws(make: MakeWorld): void {
     expect([3, 4]).toContain(toClient.length);
   });
 
+  for (const room of [0, 2]) {
+    test(`loses none of equal datagrams where ${room} find room: what came and what came back are all, in order`, async () => {
+      const { client, backend } = bench.pair();
+      const all = [1, 2, 3, 4, 5, 6].map((n) => bytes(8, n));
+      bench.world.setRoom(room);
+      const failures = await bench.turn((ports) => {
+        for (const payload of all) {
+          ports.sendToBackend(UPSTREAM, undefined, payload);
+          ports.sendToClient(FRONT, client.address, undefined, payload);
+        }
+      });
+      bench.world.setRoom(Infinity);
+      await bench.world.settle();
+      for (const [peer, direction] of [
+        [backend, 'to-backend'],
+        [client, 'to-client'],
+      ] as const) {
+        const back = failures.flatMap((one) =>
+          one.direction === direction && one.cause === 'blocked' ? [one.payload] : [],
+        );
+        const arrived = peer.mailbox.map(({ payload }) => payload);
+        expect([...arrived, ...back]).toEqual(all);
+        if (room === 0) expect(back.length).toBeGreaterThan(4);
+      }
+    });
+  }
+
   test('lets nothing overtake: once blocked, a socket takes no more in that turn even if it has room again', async () => {
     const { backend } = bench.pair();
     const numbers = [1, 2, 3, 4, 5, 6, 7, 8];

@@ -11,6 +11,8 @@ import {
   IPPROTO_IP,
   IPPROTO_IPV6,
   IPV6_PKTINFO,
+  SOL_UDP,
+  UDP_SEGMENT,
   type Libc,
 } from './libc.ts';
 
@@ -98,6 +100,15 @@ export class Arena {
       this.view.setUint32(data + IN6_PKTINFO.interface, from.scope, true);
     }
     return Math.ceil((CMSGHDR.data + size) / 8) * 8;
+  }
+
+  /** Writes the control message that has a send cut into segments of so many bytes; its length with the padding behind it. */
+  writeSegment(at: number, bytes: number): number {
+    this.setWord(at + CMSGHDR.length, CMSGHDR.data + 2);
+    this.setInt32(at + CMSGHDR.level, SOL_UDP);
+    this.setInt32(at + CMSGHDR.type, UDP_SEGMENT);
+    this.view.setUint16(at + CMSGHDR.data, bytes, true);
+    return CMSGHDR.data + 8;
   }
 
   /** The local address in a control message that the kernel wrote; undefined if it wrote none. */

@@ -21,6 +21,8 @@ import {
   IPV6_V6ONLY,
   IPV6_RECVPKTINFO,
   IPV6_PKTINFO,
+  SOL_UDP,
+  UDP_SEGMENT,
   EPOLLIN,
   EPOLLOUT,
   EPOLL_CTL_ADD,
@@ -98,6 +100,8 @@ const CONSTANTS = {
   IPV6_V6ONLY,
   IPV6_RECVPKTINFO,
   IPV6_PKTINFO,
+  SOL_UDP,
+  UDP_SEGMENT,
   EPOLLIN,
   EPOLLOUT,
   EPOLL_CTL_ADD,
@@ -144,6 +148,7 @@ function compiled(): Record<string, number> {
     #include <poll.h>
     #include <linux/filter.h>
     #include <netinet/in.h>
+    #include <netinet/udp.h>
     #include <sys/epoll.h>
     #include <sys/socket.h>
     #include <sys/uio.h>

@@ -34,7 +34,7 @@ export interface Libc {
   addressOf(memory: ArrayBuffer): number;
 }
 
-/** Numbers of <sys/socket.h>, <netinet/in.h>, <sys/epoll.h>, <poll.h>: the same on x86-64 and arm64. */
+/** Numbers of <sys/socket.h>, <netinet/in.h>, <netinet/udp.h>, <sys/epoll.h>, <poll.h>: the same on x86-64 and arm64. */
 export const AF_INET = 2;
 export const AF_INET6 = 10;
 export const SOCK_DGRAM = 2;
@@ -51,6 +51,8 @@ export const IPPROTO_IPV6 = 41;
 export const IPV6_V6ONLY = 26;
 export const IPV6_RECVPKTINFO = 49;
 export const IPV6_PKTINFO = 50;
+export const SOL_UDP = 17;
+export const UDP_SEGMENT = 103;
 export const EPOLLIN = 1;
 export const EPOLLOUT = 4;
 export const EPOLL_CTL_ADD = 1;

@@ -2,7 +2,8 @@
 import { constants } from 'node:os';
 import { setImmediate } from 'node:timers/promises';
 import type { Arrivals } from '../../core/index.ts';
-import { EPOLLOUT, type Libc } from './libc.ts';
+import { CMSGHDR, IOVEC, MMSGHDR } from './libc-layout.ts';
+import { EPOLLOUT, SOL_UDP, UDP_SEGMENT, type Libc } from './libc.ts';
 import { MmsgDriver } from './mmsg.ts';
 import { withoutDescriptors } from '../../test/descriptor-limit.ts';
 import type { World } from '../../test/driver-bench.ts';
@@ -20,13 +21,18 @@ export const silent: Arrivals = {
   endTurn: () => undefined,
 };
 
+export interface MmsgWorld extends World {
+  readonly driver: MmsgDriver;
+}
+
 /** Real loopback, behind a kernel that can be told to have no room. */
-export function worldOf(real: Libc, arrivals: Arrivals): World {
+export function worldOf(real: Libc, arrivals: Arrivals): MmsgWorld {
   const kernel = new NarrowKernel(real);
   const driver = new MmsgDriver(kernel.libc);
   driver.attach(arrivals);
   const peers: LoopbackPeer[] = [];
   return {
+    driver,
     ports: driver,
     portOf: (listener) => driver.portOf(listener),
     socketCount: () => driver.socketCount,
@@ -64,6 +70,7 @@ export function worldOf(real: Libc, arrivals: Arrivals): World {
  */
 class NarrowKernel {
   readonly libc: Libc;
+  private readonly spy = new MessageSpy();
   private room = Infinity;
   private readonly taken = new Map<number, number>();
   /** Waits for room that a socket without it has asked for. */
@@ -72,12 +79,20 @@ class NarrowKernel {
   constructor(real: Libc) {
     const isFull = (fd: number): boolean => (this.taken.get(fd) ?? 0) >= this.room;
     this.libc = {
-      ...real,
+      ...this.spy.watching(real),
       sendmmsg: (fd, headers, count) => {
-        const taken = this.taken.get(fd) ?? 0;
-        if (taken >= this.room) return -constants.errno.EAGAIN;
-        const sent = real.sendmmsg(fd, headers, Math.min(count, this.room - taken));
-        if (sent > 0) this.taken.set(fd, taken + sent);
+        const sizes = this.spy.trainsAt(headers, count);
+        let [fitting, left] = [0, this.room - (this.taken.get(fd) ?? 0)];
+        for (const datagrams of sizes) {
+          // As in the kernel, the last that finds any room may take more than there is.
+          if (left <= 0) break;
+          left -= datagrams;
+          fitting += 1;
+        }
+        if (fitting === 0) return -constants.errno.EAGAIN;
+        const sent = real.sendmmsg(fd, headers, fitting);
+        const taken = sizes.slice(0, Math.max(sent, 0)).reduce((sum, one) => sum + one, 0);
+        this.taken.set(fd, (this.taken.get(fd) ?? 0) + taken);
         return sent;
       },
       hasRoom: (fd) => !isFull(fd) && real.hasRoom(fd),
@@ -102,5 +117,58 @@ class NarrowKernel {
     if (room === 0) return;
     for (const wait of this.waiting.values()) wait();
     this.waiting.clear();
+  }
+}
+
+/** Reads the messages of a send where the kernel would. */
+export class MessageSpy {
+  private view = new DataView(new ArrayBuffer(0));
+  private address = 0;
+
+  watching(real: Libc): Libc {
+    return {
+      ...real,
+      addressOf: (memory) => {
+        this.view = new DataView(memory);
+        this.address = real.addressOf(memory);
+        return this.address;
+      },
+    };
+  }
+
+  /** How many datagrams each of `count` messages becomes on the wire. */
+  trainsAt(headers: number, count: number): number[] {
+    return Array.from({ length: count }, (_, n) => this.trainAt(headers + n * MMSGHDR.size));
+  }
+
+  private trainAt(message: number): number {
+    const at = message - this.address;
+    const segment = this.segmentOf(
+      this.word(at + MMSGHDR.control),
+      this.word(at + MMSGHDR.controlLength),
+    );
+    if (segment === undefined) return 1;
+    let bytes = 0;
+    const vectors = this.word(at + MMSGHDR.vectors) - this.address;
+    for (let n = this.word(at + MMSGHDR.vectorCount) - 1; n >= 0; n -= 1) {
+      bytes += this.word(vectors + n * IOVEC.size + IOVEC.length);
+    }
+    return Math.ceil(bytes / segment);
+  }
+
+  private segmentOf(control: number, length: number): number | undefined {
+    for (let at = control - this.address; at < control - this.address + length;) {
+      const level = this.view.getInt32(at + CMSGHDR.level, true);
+      const type = this.view.getInt32(at + CMSGHDR.type, true);
+      if (level === SOL_UDP && type === UDP_SEGMENT) {
+        return this.view.getUint16(at + CMSGHDR.data, true);
+      }
+      at += Math.ceil(this.word(at + CMSGHDR.length) / 8) * 8;
+    }
+    return undefined;
+  }
+
+  private word(at: number): number {
+    return Number(this.view.getBigUint64(at, true));
   }
 }

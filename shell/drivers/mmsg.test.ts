@@ -77,9 +77,9 @@ function ownLaws(real: Libc): void {
     const numbers = Array.from({ length: 180 }, (_, n) => n);
     await bench.turn((ports) => {
       for (const n of numbers) {
-        ports.sendToBackend(UPSTREAM, undefined, bytes(2, n));
-        ports.sendToBackend(OTHER_UPSTREAM, undefined, bytes(3, n));
-        ports.sendToClient(FRONT, client.address, undefined, bytes(4, n));
+        ports.sendToBackend(UPSTREAM, undefined, bytes(2 + n, n));
+        ports.sendToBackend(OTHER_UPSTREAM, undefined, bytes(3 + n, n));
+        ports.sendToClient(FRONT, client.address, undefined, bytes(4 + n, n));
       }
     });
     for (const [peer, size] of [
@@ -87,7 +87,9 @@ function ownLaws(real: Libc): void {
       [other, 3],
       [client, 4],
     ] as const) {
-      for (const n of numbers) expect((await bench.receive(peer)).payload).toEqual(bytes(size, n));
+      for (const n of numbers) {
+        expect((await bench.receive(peer)).payload).toEqual(bytes(size + n, n));
+      }
     }
     // 512 are collected, which is 171 for each but the last, and then the rest.
     expect(calls).toEqual([64, 64, 43, 64, 64, 43, 64, 64, 42, 10, 9, 9]);

@@ -21,13 +21,17 @@ import {
   type SocketId,
 } from '../../core/index.ts';
 import { Arena } from './arena.ts';
+import type { Line, ListenerLine, UpstreamLine } from './channel.ts';
 import { BATCH, Inbox, INBOX_BYTES } from './inbox.ts';
 import { inodeOfDescriptor } from './inode.ts';
 import { EPOLLOUT, errnoName, type Libc } from './libc.ts';
-import { Outbox, OUTBOX_BYTES, type Line, type ListenerLine, type UpstreamLine } from './outbox.ts';
+import { Outbox, OUTBOX_BYTES, type SendFigures } from './outbox.ts';
 import { Sockets, SOCKETS_BYTES, type Sharing } from './sockets.ts';
 import { monotonicNow } from './timer.ts';
 import { Watch, WATCH_BYTES } from './watch.ts';
+
+/** Beyond what any path takes whole: one that takes less says so. */
+const SEGMENT_BYTES_MAX = 65_535;
 
 export class MmsgDriver implements Ports {
   readonly capabilities: DriverCapabilities = { name: 'mmsg', batch: BATCH, localAddress: true };
@@ -36,6 +40,8 @@ export class MmsgDriver implements Ports {
   private readonly outbox: Outbox;
   private readonly sockets: Sockets;
   private readonly watch: Watch;
+  /** Of a new socket. */
+  private readonly largestSegment: number;
   private arrivals: Arrivals | undefined;
   private onWake = (): void => undefined;
   private dueAt: Instant | undefined;
@@ -52,6 +58,12 @@ export class MmsgDriver implements Ports {
     this.outbox = new Outbox(libc, arena);
     this.sockets = new Sockets(libc, arena, sharing);
     this.watch = new Watch(libc, arena);
+    this.largestSegment = this.sockets.cutsTrains() ? SEGMENT_BYTES_MAX : 0;
+  }
+
+  /** What it counts. */
+  get figures(): Readonly<SendFigures> {
+    return this.outbox.figures;
   }
 
   /** Says who hears of arrivals, and of wakes. Nothing may arrive before. */
@@ -94,7 +106,7 @@ export class MmsgDriver implements Ports {
     const fd = this.watched(this.sockets.listener(address, wanted));
     if (fd < 0) return errnoName(fd);
     const isWildcard = isUnspecified(address);
-    const [port, own] = [this.sockets.portOf(fd), channel(fd, address.family)];
+    const [port, own] = [this.sockets.portOf(fd), this.channel(fd, address.family)];
     const line: ListenerLine = { kind: 'listener', id, isWildcard, port, ...own };
     this.listeners.set(id, line);
     this.lines[fd] = line;
@@ -110,7 +122,7 @@ export class MmsgDriver implements Ports {
   openUpstream(id: SocketId, backend: Address, source: Address | undefined): Opened {
     const fd = this.watched(this.sockets.upstream(backend, source));
     if (fd < 0) return errnoName(fd);
-    const line: UpstreamLine = { kind: 'upstream', id, ...channel(fd, backend.family) };
+    const line: UpstreamLine = { kind: 'upstream', id, ...this.channel(fd, backend.family) };
     this.upstreams.set(id, line);
     this.lines[fd] = line;
     return undefined;
@@ -257,6 +269,11 @@ export class MmsgDriver implements Ports {
     return failed;
   }
 
+  private channel(fd: number, family: 4 | 6): Omit<UpstreamLine, 'kind' | 'id'> {
+    const { largestSegment } = this;
+    return { fd, family, first: -1, last: -1, largestSegment, isHeld: false, isWatched: false };
+  }
+
   private closeLine(line: Line | undefined): void {
     if (line === undefined) return;
     this.outbox.close(line);
@@ -269,10 +286,6 @@ export class MmsgDriver implements Ports {
     line.isWatched = true;
     this.watch.watchRoom(line.fd, true);
   }
-}
-
-function channel(fd: number, family: 4 | 6): Omit<UpstreamLine, 'kind' | 'id'> {
-  return { fd, family, first: -1, last: -1, isHeld: false, isWatched: false };
 }
 
 function isNothing(errno: Errno): boolean {

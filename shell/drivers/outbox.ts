@@ -1,94 +1,59 @@
 /**
  * Where sends wait for the flush. Each socket's are a list of their own, in send order: at the flush a run of one flow, or
- * the replies of many flows on a listener, is one sendmmsg. Bytes that lie in the arena leave from where they are; headers,
- * and what had waited in a queue of the core, are copied into it.
+ * the replies of many flows on a listener, is one sendmmsg. Neighbours of one size for one peer leave as a train. Replies to
+ * one client are neighbours, because they come from one socket, which is received from once in a turn.
  *
  * sendmmsg tells an error of its first message only. A listener's next call therefore begins at the first unsent one. A
  * connected socket's would lose a refusal by it, so there the cause is found out: without room it blocked, and otherwise the
- * datagram is given back as refused, to be sent once more, which tells if it was something else.
+ * datagram is given back as refused, to be sent once more, which tells if it was something else. A train is tried again
+ * instead: it may have been refused for being one.
  */
-import type { Address, Errno, ListenerId, SendFailed, SocketId } from '../../core/index.ts';
+import { sameAddress, type Address, type Errno, type SendFailed } from '../../core/index.ts';
 import type { Arena } from './arena.ts';
-import { BATCH } from './inbox.ts';
-import { IOVEC, MMSGHDR } from './libc-layout.ts';
+import type { Line, ListenerLine, UpstreamLine } from './channel.ts';
 import { errnoName, type Libc } from './libc.ts';
-
-/** What sends need to know of a socket, and keep there. */
-export interface Channel {
-  readonly fd: number;
-  readonly family: 4 | 6;
-  /** Places of its first and its last send that wait; none: negative. */
-  first: number;
-  last: number;
-  /** A send blocked or was refused since the last flush: what follows blocks, or it would overtake. */
-  isHeld: boolean;
-}
-
-export interface ListenerLine extends Channel {
-  readonly kind: 'listener';
-  readonly id: ListenerId;
-  readonly port: number;
-  /** Whether arrivals say which local address they were sent to. */
-  readonly isWildcard: boolean;
-  isWatched: boolean;
-}
-
-export interface UpstreamLine extends Channel {
-  readonly kind: 'upstream';
-  readonly id: SocketId;
-  isWatched: boolean;
-}
-
-export type Line = ListenerLine | UpstreamLine;
+import { MESSAGES, SEND_BATCH_BYTES, SendBatch } from './send-batch.ts';
 
 /** Sends that wait at once; one more, and they go early. */
 const PLACES = 512;
-
-/** Copies of one call: three of the largest datagrams at least. */
-const COPIES_BYTES = 262_144;
 
 /** The largest payload of UDP over IPv4 and over IPv6. Known here, so that one too many does not end a run. */
 const LARGEST = { 4: 65_507, 6: 65_527 } as const;
 
 const NONE = -1;
 
-export const OUTBOX_BYTES: number =
-  COPIES_BYTES + BATCH * (MMSGHDR.size + 2 * IOVEC.size + 64 + 64) + 4_096;
+export const OUTBOX_BYTES: number = SEND_BATCH_BYTES;
+
+/** What segmentation offload did. */
+export interface SendFigures {
+  /** Sends of more than one datagram in one piece, and the datagrams in them. */
+  trains: number;
+  datagramsInTrains: number;
+  /** How often a path refused a train that it took as single datagrams. */
+  trainsRefused: number;
+}
 
 export class Outbox {
+  readonly figures: SendFigures = { trains: 0, datagramsInTrains: 0, trainsRefused: 0 };
   private readonly libc: Libc;
-  private readonly arena: Arena;
-  private readonly messages: number;
-  private readonly vectors: number;
-  private readonly names: number;
-  private readonly controls: number;
-  private readonly copies: number;
-  private copied = 0;
+  private readonly batch: SendBatch;
   private count = 0;
   private readonly next = new Int32Array(PLACES);
+  /** Header and payload together. */
+  private readonly sizes = new Int32Array(PLACES);
   private readonly headers = filled<Uint8Array>();
   private readonly payloads = filled<Uint8Array>();
   private readonly destinations = filled<Address>();
   private readonly sources = filled<Address>();
-  /** Places of the messages of the call that is being made. */
-  private readonly places = new Int32Array(BATCH);
+  /** Of each message of the call that is being made, the place of its first datagram. */
+  private readonly places = new Int32Array(MESSAGES);
   private readonly busy: Line[] = [];
   private readonly held: Line[] = [];
   private readonly failures: SendFailed[] = [];
 
   constructor(libc: Libc, arena: Arena) {
     this.libc = libc;
-    this.arena = arena;
-    this.messages = arena.reserve(BATCH * MMSGHDR.size);
-    this.vectors = arena.reserve(BATCH * 2 * IOVEC.size);
-    this.names = arena.reserve(BATCH * 64);
-    this.controls = arena.reserve(BATCH * 64);
-    this.copies = arena.reserve(COPIES_BYTES);
-    for (let at = 0; at < BATCH; at += 1) {
-      const message = this.messages + at * MMSGHDR.size;
-      const vector = arena.address + this.vectors + at * 2 * IOVEC.size;
-      arena.setWord(message + MMSGHDR.vectors, vector);
-    }
+    this.batch = new SendBatch(arena);
   }
 
   toBackend(line: UpstreamLine, header: Uint8Array | undefined, payload: Uint8Array): void {
@@ -127,6 +92,7 @@ export class Outbox {
     if (this.count === PLACES) this.transmitAll();
     const place = this.count;
     this.count += 1;
+    this.sizes[place] = payload.length + (header === undefined ? 0 : header.length);
     this.headers[place] = header;
     this.payloads[place] = payload;
     this.destinations[place] = dst;
@@ -161,100 +127,113 @@ export class Outbox {
         this.tell(line, place, 'EAGAIN');
         place = this.next[place] ?? NONE;
       } else {
-        const { built, rest } = this.build(line, place);
-        place = rest;
-        this.hand(line, built);
+        place = this.hand(line, this.build(line, place));
       }
     }
   }
 
-  /** Lays out messages for one call, from `place` on: how many, and the place of the first that is left. */
-  private build(line: Line, place: number): { readonly built: number; readonly rest: number } {
-    let [built, rest] = [0, place];
-    this.copied = 0;
-    while (rest !== NONE && built < BATCH) {
-      const header = this.headers[rest];
-      const payload = this.payloads[rest] ?? NOTHING;
-      const bytes = payload.length + (header?.length ?? 0);
+  /** Lays out messages for one call, from `place` on; the place of the first datagram that is left. */
+  private build(line: Line, place: number): number {
+    const { batch } = this;
+    let rest = place;
+    batch.clear();
+    while (rest !== NONE) {
+      const bytes = this.sizes[rest] ?? 0;
       if (bytes > LARGEST[line.family]) {
         // In send order: those before it are handed over first.
-        if (built > 0) break;
+        if (batch.count > 0) break;
         this.tell(line, rest, 'EMSGSIZE');
+      } else if (this.goesAlong(rest, bytes) || this.goesAlone(line, rest, bytes)) {
+        batch.put(bytes, this.headers[rest], this.payloads[rest] ?? NOTHING);
       } else {
-        if (this.copied + bytes > COPIES_BYTES) break;
-        this.layOut(built, line, rest, header, payload);
-        this.places[built] = rest;
-        built += 1;
+        break;
       }
       rest = this.next[rest] ?? NONE;
     }
-    return { built, rest };
+    batch.end();
+    return rest;
   }
 
-  private layOut(
-    at: number,
-    line: Line,
-    place: number,
-    header: Uint8Array | undefined,
-    payload: Uint8Array,
-  ): void {
-    const { arena } = this;
-    const message = this.messages + at * MMSGHDR.size;
-    let vector = this.vectors + at * 2 * IOVEC.size;
-    arena.setInt32(message + MMSGHDR.vectorCount, header === undefined ? 1 : 2);
-    if (header !== undefined) {
-      this.point(vector, header);
-      vector += IOVEC.size;
-    }
-    this.point(vector, payload);
-    const dst = this.destinations[place];
-    const name = this.names + at * 64;
-    arena.setWord(message + MMSGHDR.name, dst === undefined ? 0 : arena.address + name);
-    const nameLength = dst === undefined ? 0 : arena.writeAddress(name, line.family, dst);
-    arena.setInt32(message + MMSGHDR.nameLength, nameLength);
-    const from = this.sources[place];
-    const control = this.controls + at * 64;
-    arena.setWord(message + MMSGHDR.control, from === undefined ? 0 : arena.address + control);
-    const length = from === undefined ? 0 : arena.writeSource(control, line.family, from);
-    arena.setWord(message + MMSGHDR.controlLength, length);
+  /** Whether a datagram becomes a part of the message that was begun last. */
+  private goesAlong(place: number, bytes: number): boolean {
+    if (!this.batch.takes(bytes)) return false;
+    const first = this.places[this.batch.count - 1] ?? NONE;
+    return (
+      isSame(this.destinations[place], this.destinations[first]) &&
+      isSame(this.sources[place], this.sources[first])
+    );
   }
 
-  /** Where the kernel finds `bytes`: where they are, if that is in the arena, and else in a copy. */
-  private point(vector: number, bytes: Uint8Array): void {
-    const { arena } = this;
-    let at = bytes.byteOffset;
-    if (bytes.buffer !== arena.buffer) {
-      at = this.copies + this.copied;
-      arena.bytes.set(bytes, at);
-      this.copied += bytes.length;
-    }
-    arena.setWord(vector + IOVEC.base, arena.address + at);
-    arena.setWord(vector + IOVEC.length, bytes.length);
+  /** Whether a message that begins with it finds room. */
+  private goesAlone(line: Line, place: number, bytes: number): boolean {
+    const { batch } = this;
+    if (!batch.hasRoom(bytes)) return false;
+    this.places[batch.count] = place;
+    batch.begin(line, bytes, this.destinations[place], this.sources[place]);
+    return true;
   }
 
-  private hand(line: Line, built: number): void {
+  /** Sends what is laid out; the place to go on from, which is `rest` unless something stopped it. */
+  private hand(line: Line, rest: number): number {
+    const { batch } = this;
     let sent = 0;
-    while (sent < built) {
-      const at = this.arena.address + this.messages + sent * MMSGHDR.size;
-      const took = this.libc.sendmmsg(line.fd, at, built - sent);
+    while (sent < batch.count) {
+      const took = this.libc.sendmmsg(line.fd, batch.addressOf(sent), batch.count - sent);
       if (took > 0) {
+        this.note(sent, took);
         sent += took;
-        if (sent === built || line.kind === 'listener') continue;
       }
-      const errno = took > 0 ? this.whatEnded(line.fd) : errnoName(took);
-      if (errno === 'EINTR') continue;
-      this.tell(line, this.places[sent] ?? NONE, errno);
+      const errno = took > 0 ? this.whatEnded(line, sent) : errnoName(took);
+      if (errno === undefined || errno === 'EINTR') continue;
+      const place = this.places[sent] ?? NONE;
+      if (this.isRefusedAsTrain(line, sent, errno)) return place;
+      const after = this.tellAll(line, place, batch.segments[sent] ?? 1, errno);
+      if (line.isHeld) return after;
       sent += 1;
-      while (line.isHeld && sent < built) {
-        this.tell(line, this.places[sent] ?? NONE, 'EAGAIN');
-        sent += 1;
-      }
+    }
+    return rest;
+  }
+
+  private note(first: number, count: number): void {
+    for (let message = first; message < first + count; message += 1) {
+      const segments = this.batch.segments[message] ?? 1;
+      if (segments === 1) continue;
+      this.figures.trains += 1;
+      this.figures.datagramsInTrains += segments;
     }
   }
 
-  /** Why a run on a connected socket ended early. */
-  private whatEnded(fd: number): Errno {
-    return this.libc.hasRoom(fd) ? 'ECONNREFUSED' : 'EAGAIN';
+  /**
+   * Whether it may be that the same datagrams go one by one; then no more trains of such are made for this socket. A segment
+   * above the path's MTU is not cut to fragments as a single datagram is, and a device or a kernel may know no trains at all.
+   */
+  private isRefusedAsTrain(line: Line, message: number, errno: Errno): boolean {
+    if (this.batch.segments[message] === 1) return false;
+    const isTooLarge = errno === 'EINVAL' || errno === 'EMSGSIZE';
+    // By this name of its two Node calls EOPNOTSUPP.
+    if (!isTooLarge && errno !== 'EIO' && errno !== 'ENOTSUP') return false;
+    const bytes = this.sizes[this.places[message] ?? 0] ?? 0;
+    line.largestSegment = isTooLarge ? bytes - 1 : 0;
+    this.figures.trainsRefused += 1;
+    return true;
+  }
+
+  /** Why a run ended before a message; undefined where nothing did, or where another call tells. */
+  private whatEnded(line: Line, message: number): Errno | undefined {
+    const { batch } = this;
+    if (message === batch.count || line.kind === 'listener') return undefined;
+    if (batch.segments[message] !== 1) return undefined;
+    return this.libc.hasRoom(line.fd) ? 'ECONNREFUSED' : 'EAGAIN';
+  }
+
+  /** Tells of so many datagrams that did not go, from `place` on; the place of the one after them. */
+  private tellAll(line: Line, place: number, count: number, errno: Errno): number {
+    let at = place;
+    for (let told = 0; told < count; told += 1) {
+      this.tell(line, at, line.isHeld ? 'EAGAIN' : errno);
+      at = this.next[at] ?? NONE;
+    }
+    return at;
   }
 
   private tell(line: Line, place: number, errno: Errno): void {
@@ -285,6 +264,11 @@ export class Outbox {
 }
 
 const NOTHING = new Uint8Array(0);
+
+function isSame(one: Address | undefined, other: Address | undefined): boolean {
+  if (one === other) return true;
+  return one !== undefined && other !== undefined && sameAddress(one, other);
+}
 
 function filled<T>(): (T | undefined)[] {
   return Array.from({ length: PLACES }, () => undefined);

@@ -18,6 +18,8 @@ import {
   SOCK_DGRAM,
   SOCK_NONBLOCK,
   SOL_SOCKET,
+  SOL_UDP,
+  UDP_SEGMENT,
   type Libc,
 } from './libc.ts';
 import { steeringBySource, STEERING_BYTES } from './steering.ts';
@@ -58,6 +60,13 @@ export class Sockets {
   /** Connected to `backend`, bound to `source` if one is given. */
   upstream(backend: Address, source: Address | undefined): number {
     return this.open(backend.family, (fd) => this.connect(fd, backend, source));
+  }
+
+  /** Whether this kernel knows trains: Linux 4.18 does. */
+  cutsTrains(): boolean {
+    const fd = this.open(4, (socket) => this.setOption(socket, SOL_UDP, UDP_SEGMENT, 0));
+    if (fd >= 0) this.libc.close(fd);
+    return fd >= 0;
   }
 
   /** The port that a socket is bound to. */
