@@ -8,6 +8,7 @@ import type { FlowId } from './brand.ts';
 import type { AccessLogSettings } from './config.ts';
 import type { Backend, CloseReason, Output } from './contract.ts';
 import type { Report } from './directives.ts';
+import { flowName } from './flow-names.ts';
 import type { Listener } from './plane-listener.ts';
 import { after, instant, seconds, until, type Duration, type Instant } from './time.ts';
 
@@ -135,7 +136,7 @@ export class FlowLog {
     this.suppressed = 0;
     this.report({
       kind: 'FlowEnded',
-      flow: `${id}.${was.serial}`,
+      flow: flowName(id, was.serial),
       listener: config.address,
       cluster: was.config.cluster,
       client: was.client,

@@ -25,6 +25,7 @@ import {
   type FlowQuery,
   type WhyAnswer,
 } from './flow-commands.ts';
+import { flowName, flowNumbers, noSuchFlow } from './flow-names.ts';
 import type { Hash64 } from './hash.ts';
 import type { LoopGuard } from './loop-guard.ts';
 import { affinityKey } from './placement.ts';
@@ -97,12 +98,10 @@ export class FlowQueries {
     { kind, flow: name }: Extract<FlowQuery, { kind: 'ShowFlow' | 'KillFlow' }>,
     now: Instant,
   ): FlowAnswer {
-    const [, id, serial] = /^(\d{1,4})\.(\d{1,16})$/.exec(name) ?? [];
-    const listener = id === undefined ? undefined : this.plane.listeners.byNumber[Number(id)];
-    const flow = listener?.manager.slotOfSerial(Number(serial));
-    if (listener === undefined || flow === undefined) {
-      return { kind: 'NotFound', message: `there is no live flow "${name}"` };
-    }
+    const [id, serial] = flowNumbers(name) ?? [];
+    const listener = id === undefined ? undefined : this.plane.listeners.byNumber[id];
+    const flow = serial === undefined ? undefined : listener?.manager.slotOfSerial(serial);
+    if (listener === undefined || flow === undefined) return noSuchFlow(name);
     const line = lineOf(listener, flow, now);
     if (kind === 'ShowFlow') return { kind: 'Flow', flow: line };
     listener.manager.abortFlow(flow, now, 'Killed');
@@ -200,7 +199,7 @@ function nowhere(listener: Address, why: string): FlowAnswer {
 function lineOf(listener: Listener, id: FlowId, now: Instant): FlowLine {
   const flow = present(listener.manager.flow(id), 'the flow is live');
   return {
-    name: `${listener.id}.${flow.serial}`,
+    name: flowName(listener.id, flow.serial),
     listener: listener.config.address,
     cluster: flow.config.cluster,
     client: flow.client,

@@ -30,6 +30,7 @@ export * from './metrics.ts';
 export * from './placement.ts';
 export * from './plane-contract.ts';
 export * from './plane-figures.ts';
+export * from './plane-group.ts';
 export * from './ports.ts';
 export type { ListenerPreview, Preview } from './preview.ts';
 export * from './proxy-protocol.ts';

@@ -61,7 +61,7 @@ function pageQuery(query: URLSearchParams): PageQuery | string {
 }
 
 function cursorIn(text: string): FlowCursor | undefined {
-  const [, listener, slot] = /^(\d{1,4})\.(\d{1,8})$/.exec(text) ?? [];
+  const [, listener, slot] = /^(\d{1,6})\.(\d{1,8})$/.exec(text) ?? [];
   if (listener === undefined) return undefined;
   return { listener: Number(listener), slot: Number(slot) };
 }
