@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { BURSTS, LARGE_DATAGRAMS, MANY_FLOWS, SMALL_LOADS, type Load } from './loads.ts';
 import {
   balancingFigures,
   BARS,
@@ -28,31 +29,26 @@ const core = inCoreFigures({
 /** The first is what the others are compared with. */
 const CONTENDERS: Readonly<Record<string, readonly string[]>> = {
   dgram: ['yardstick', 'sozu-udp'],
+  mmsg: ['floor-gso', 'floor-gso gro', 'nginx', 'sozu-udp mmsg'],
   cost: ['earlier', 'sozu-udp', 'with limits'],
   recorder: ['recorder off', 'recorder on'],
 };
 
-function pairedRun(flows: number, window: number, ratio: number, part = 'dgram') {
-  const measured = { nanoseconds: [1], spread, tripsPerSecond: 1, trips: 1, lost: 0 };
+function pairedRun(load: Load, part: string) {
+  const measured = { nanoseconds: [1], tripsPerSecond: 1, trips: 1, lost: 0, ratio: 1 };
+  const rest = { pairedRatio: spread, loadNanoseconds: 1, backendNanoseconds: 1 };
   const names = CONTENDERS[part] ?? [];
-  return pairedFigures(
-    {
-      load: { flows, window, bytes: 64 },
-      sliceMs: 500,
-      peers: 'C',
-      series: names.map((name, at) => {
-        return { ...measured, name, ratio: at === 0 ? 1 : ratio, pairedRatio: spread };
-      }),
-    },
-    part,
-  );
+  const series = names.map((name, at) => {
+    return { name, ...measured, ...rest, spread: { ...spread, median: 2 ** at } };
+  });
+  return pairedFigures({ load, sliceMs: 500, series }, part);
 }
 
 test('every bar has a figure that the bench measures, so no misspelt name goes unchecked', () => {
-  const paired = Object.keys(CONTENDERS).flatMap((part) => [
-    ...pairedRun(16, 16, 1, part),
-    ...pairedRun(1_000, 1, 1, part),
-  ]);
+  const loads = [...SMALL_LOADS, MANY_FLOWS, LARGE_DATAGRAMS, BURSTS];
+  const paired = Object.keys(CONTENDERS).flatMap((part) =>
+    loads.flatMap((load) => pairedRun(load, part)),
+  );
   const list = { flows: 1, list: spread, bytes: 1, part: spread, parts: 1 };
   const figures = [
     ...paired,
@@ -61,6 +57,14 @@ test('every bar has a figure that the bench measures, so no misspelt name goes u
     ...flowListFigures({ ...list, pauseListing: spread, pauseQuiet: spread }),
   ];
   expect(compareWithBars(figures, BARS).map(({ bar }) => bar)).toEqual(BARS);
+});
+
+test('a contender is compared with every one before it', () => {
+  expect(pairedRun(BURSTS, 'cost')).toEqual([
+    { name: 'cost, bursts of 64 x 1200 bytes, sozu-udp over earlier', value: 2 },
+    { name: 'cost, bursts of 64 x 1200 bytes, with limits over earlier', value: 4 },
+    { name: 'cost, bursts of 64 x 1200 bytes, with limits over sozu-udp', value: 2 },
+  ]);
 });
 
 test('a figure equal to its bar meets it, one above misses it', () => {

@@ -5,6 +5,7 @@
 import type { BalancingResult } from './balancing.ts';
 import type { FlowListResult } from './flow-list.ts';
 import type { InCoreResult } from './in-core.ts';
+import { BURSTS, LARGE_DATAGRAMS, loadName, MANY_FLOWS, SMALL_LOADS, type Load } from './loads.ts';
 import type { PairedResult } from './paired.ts';
 
 export interface Figure {
@@ -18,15 +19,29 @@ export interface Bar {
   readonly unit: string;
 }
 
+/** Of a paired part: the ratio of `pair` under each of `loads`. */
+function ratios(
+  part: string,
+  pair: string,
+  loads: readonly Load[],
+  limits: readonly number[],
+): Bar[] {
+  return loads.map((load, at) => {
+    const atMost = limits[at] ?? limits[0] ?? Number.NaN;
+    return { figure: `${part}, ${loadName(load)}, ${pair}`, atMost, unit: '' };
+  });
+}
+
+const MMSG_LOADS: readonly Load[] = [...SMALL_LOADS, MANY_FLOWS, LARGE_DATAGRAMS];
+
 export const BARS: readonly Bar[] = [
-  { figure: 'dgram, 16 x 16, sozu-udp over yardstick', atMost: 1.15, unit: '' },
-  { figure: 'dgram, 1000 x 1, sozu-udp over yardstick', atMost: 1.15, unit: '' },
-  { figure: 'cost, 16 x 16, sozu-udp over earlier', atMost: 1.05, unit: '' },
-  { figure: 'cost, 1000 x 1, sozu-udp over earlier', atMost: 1.05, unit: '' },
-  { figure: 'cost, 16 x 16, with limits over earlier', atMost: 1.1, unit: '' },
-  { figure: 'cost, 1000 x 1, with limits over earlier', atMost: 1.1, unit: '' },
-  { figure: 'recorder, 16 x 16, recorder on over recorder off', atMost: 1.05, unit: '' },
-  { figure: 'recorder, 1000 x 1, recorder on over recorder off', atMost: 1.05, unit: '' },
+  ...ratios('dgram', 'sozu-udp over yardstick', SMALL_LOADS, [1.15]),
+  ...ratios('mmsg', 'sozu-udp mmsg over floor-gso', MMSG_LOADS, [1.2, 1.2, 1.2, 1.25, 1.2]),
+  ...ratios('mmsg', 'sozu-udp mmsg over nginx', MMSG_LOADS, [0.5, 0.65, 0.75, 0.75, 0.55]),
+  ...ratios('mmsg', 'sozu-udp mmsg over floor-gso gro', [BURSTS], [1.25]),
+  ...ratios('cost', 'sozu-udp over earlier', SMALL_LOADS, [1.05]),
+  ...ratios('cost', 'with limits over earlier', SMALL_LOADS, [1.1]),
+  ...ratios('recorder', 'recorder on over recorder off', SMALL_LOADS, [1.05]),
   { figure: 'core, 100,000 flows above 100', atMost: 400, unit: 'ns' },
   { figure: 'core, 100 of 100,000 flows above 100', atMost: 30, unit: 'ns' },
   { figure: 'core, flow table', atMost: 256, unit: 'bytes a flow' },
@@ -52,13 +67,14 @@ export function compareWithBars(figures: readonly Figure[], bars: readonly Bar[]
   });
 }
 
-/** Medians of slices over the median of the first contender's slices. */
+/** Medians of slices: each contender's over that of every one before it. */
 export function pairedFigures({ load, series }: PairedResult, part: string): Figure[] {
-  const base = series[0]?.name ?? '';
-  return series.slice(1).map(({ name, ratio }) => ({
-    name: `${part}, ${load.flows} x ${load.window}, ${name} over ${base}`,
-    value: ratio,
-  }));
+  return series.flatMap((one, at) =>
+    series.slice(0, at).map((base) => ({
+      name: `${part}, ${loadName(load)}, ${one.name} over ${base.name}`,
+      value: one.spread.median / base.spread.median,
+    })),
+  );
 }
 
 /** Of the longest insert the best run counts: the scheduler only ever makes a run worse. */

@@ -1,25 +1,40 @@
 /**
- * The programs that a paired run can measure: how each is told where to listen and where its
- * backend is.
+ * The programs that a paired run can measure: how each is told where to listen and where its backend is. Those of others are in
+ * programs.ts and floors.ts.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { loadLibc } from '../../shell/drivers/libc.ts';
 import { built, ROOT } from './paths.ts';
 
 export interface Place {
   readonly port: number;
   readonly backendPort: number;
+  /** A folder of its own, which is gone when the bench is. */
+  readonly folder: string;
 }
 
 export interface Contender {
   readonly name: string;
+  /** Why it cannot be had here; undefined: it can. */
+  missing(): string | undefined;
   command(place: Place): readonly string[];
 }
 
-export const YARDSTICK: Contender = { name: 'yardstick', command: yardstickCommand };
+/** What a configuration of this product says besides where to listen and where the backend is: lines of TOML. */
+export interface ProductText {
+  readonly top?: string;
+  /** In place of long timeouts, so that no flow ends. */
+  readonly listener?: string;
+  /** In place of any number of datagrams both ways. */
+  readonly udp?: string;
+  readonly tables?: string;
+}
+
+export const YARDSTICK: Contender = yardstick('yardstick');
 
 /** The yardstick against itself: how far from 1 its ratio lies is how far to trust the others. */
-export const CONTROL: Contender = { name: 'control', command: yardstickCommand };
+export const CONTROL: Contender = yardstick('control');
 
 /** A thousand blocks that hold nobody, so that each look-up of a client has all its steps. */
 const DENIED = Array.from({ length: 1_000 }, (_, at) => `"10.${at >> 8}.${at & 255}.0/24"`);
@@ -34,38 +49,94 @@ deny = [${DENIED.join(', ')}]
 export const PRODUCT: Contender = productOf('sozu-udp', ROOT);
 
 /** With every limit on, none of which is ever reached. */
-export const LIMITED: Contender = productOf('with limits', ROOT, LIMITS_TABLES);
+export const LIMITED: Contender = productOf('with limits', ROOT, { tables: LIMITS_TABLES });
 
 /** What a datagram costs while the recorder is off, and while it is on. */
-export const UNRECORDED: Contender = productOf('recorder off', ROOT, '', 'recorder = false\n');
+const OFF = { top: 'recorder = false\n' };
+export const UNRECORDED: Contender = productOf('recorder off', ROOT, OFF);
 export const RECORDED: Contender = productOf('recorder on', ROOT);
-export const UNRECORDED_AGAIN: Contender = productOf('control', ROOT, '', 'recorder = false\n');
+export const UNRECORDED_AGAIN: Contender = productOf('control', ROOT, OFF);
 
-/**
- * The same program as built in another checkout, under any name. Its folder must have been built; throws when it was not.
- */
-export function productOf(name: string, root: string, limits = '', globals = ''): Contender {
+/** The product with batched system calls, as it is by default, and without the recorder, which no other contender has. */
+export const MMSG: Contender = batching('sozu-udp mmsg', {});
+export const MMSG_UNRECORDED: Contender = batching('mmsg, recorder off', OFF);
+
+/** The product on the mmsg driver, which needs koffi. */
+function batching(name: string, text: ProductText): Contender {
   return {
-    name,
-    command: (place) => {
-      const file = join(ROOT, `.cache/bench/${name.replaceAll(' ', '-')}.toml`);
-      mkdirSync(dirname(file), { recursive: true });
-      writeFileSync(file, globals + productConfig(place, limits));
-      return [process.execPath, built('shell/main.js', root), 'run', '--config', file];
+    ...productOf(name, ROOT, { ...text, top: `io = "mmsg"\n${text.top ?? ''}` }),
+    missing: () => {
+      const libc = loadLibc();
+      return typeof libc === 'string' ? `no mmsg: ${libc}` : undefined;
     },
   };
 }
 
-function yardstickCommand({ port, backendPort }: Place): string[] {
-  return [process.execPath, built('tools/bench/yardstick.js'), `${port}`, `${backendPort}`];
+/**
+ * The same program as built in another checkout, under any name. Its folder must have been built; throws when it was not.
+ */
+export function productOf(name: string, root: string, text: ProductText = {}): Contender {
+  return {
+    name,
+    missing: () => undefined,
+    command: (place) => [
+      process.execPath,
+      built('shell/main.js', root),
+      'run',
+      '--config',
+      writeProductConfig(place, text),
+    ],
+  };
 }
 
-function productConfig({ port, backendPort }: Place, limits: string): string {
-  return `[[listeners]]
+/** A program that cannot be measured here, and why. */
+export interface Absent {
+  readonly name: string;
+  readonly why: string;
+}
+
+/** Each of the contenders that cannot be had, once. */
+export function absentOf(contenders: readonly Contender[]): Absent[] {
+  const asked = new Map(contenders.map((one) => [one.name, one]));
+  return [...asked.values()].flatMap((one) => {
+    const why = one.missing();
+    return why === undefined ? [] : [{ name: one.name, why }];
+  });
+}
+
+/** Writes a configuration in the contender's folder and says where. */
+export function writeProductConfig(place: Place, text: ProductText): string {
+  const file = join(place.folder, 'proxy.toml');
+  writeFileSync(file, productConfig(place, text));
+  return file;
+}
+
+function yardstick(name: string): Contender {
+  return {
+    name,
+    missing: () => undefined,
+    command: ({ port, backendPort }) => [
+      process.execPath,
+      built('tools/bench/yardstick.js'),
+      `${port}`,
+      `${backendPort}`,
+    ],
+  };
+}
+
+const LISTENER = 'front_timeout = 600\nback_timeout = 600\n';
+const UDP = 'responses = 0\nrequests = 0\n';
+
+function productConfig(
+  { port, backendPort }: Place,
+  { top = '', listener = LISTENER, udp = UDP, tables = '' }: ProductText,
+): string {
+  return `${top}
+[[listeners]]
 protocol = "udp"
 address = "127.0.0.1:${port}"
-max_flows = 4096
-
+max_flows = 16384
+${listener}
 [clusters.bench]
 protocol = "tcp"
 load_balancing = "HRW"
@@ -73,7 +144,6 @@ frontends = [{ address = "127.0.0.1:${port}" }]
 backends = [{ address = "127.0.0.1:${backendPort}", backend_id = "echo" }]
 
 [clusters.bench.udp]
-responses = 0
-requests = 0
-${limits}`;
+${udp}
+${tables}`;
 }

@@ -1,10 +1,49 @@
 /**
- * The echo backend of peers.c over node:dgram, for a machine without a C compiler. Prints
- * "listening PORT".
+ * The backend of a bench: sends every datagram back where it came from. With `dns` it is a name server that knows no names:
+ * the query comes back with the bit set that makes it an answer. Prints "listening PORT". Usage:
+ * echo.js PORT [dns]
  */
-import { createSocket } from 'node:dgram';
+import { ipv4, listenerId, type Arrivals } from '../../core/index.ts';
+import { peerDriver } from './peer-driver.ts';
 
-const socket = createSocket({ type: 'udp4', recvBufferSize: 4 << 20 });
-socket.on('message', (message, from) => socket.send(message, from.port, from.address));
-socket.bind(0, '127.0.0.1', () => process.stdout.write(`listening ${socket.address().port}\n`));
-process.stdin.on('end', () => socket.close()).resume();
+const LISTENER = listenerId(0);
+const LOOPBACK = 0x7f000001;
+const ROOM = { ipv6Only: false, receiveBuffer: 4 << 20, sendBuffer: 4 << 20 };
+/** Of the third byte of a DNS message: it answers. */
+const IS_ANSWER = 0x80;
+/** It costs a system call to look whether the parent is still there. */
+const TURNS_PER_LOOK = 64;
+const PATIENCE_MS = 100;
+
+const [port = '0', kind] = process.argv.slice(2);
+const isDns = kind === 'dns';
+const parent = process.ppid;
+const peer = peerDriver();
+const { driver } = peer;
+
+const echo: Arrivals = {
+  clientDatagram: (listener, src, _local, payload) => {
+    if (isDns && payload.length > 2) payload[2] = (payload[2] ?? 0) | IS_ANSWER;
+    driver.sendToClient(listener, src, undefined, payload);
+  },
+  // What the kernel refused, the load will miss.
+  endTurn: () => driver.flush(() => undefined),
+  backendDatagram: () => undefined,
+  refused: () => undefined,
+  upstreamWritable: () => undefined,
+  listenerWritable: () => undefined,
+  lateSendFailure: () => undefined,
+  timer: () => undefined,
+};
+
+driver.attach(echo);
+const failed = driver.openListener(LISTENER, ipv4(LOOPBACK, Number(port)), ROOM);
+if (failed !== undefined) throw new Error(`port ${port}: ${failed}`);
+process.stdout.write(`listening ${driver.portOf(LISTENER) ?? 0}\n`);
+// Nobody is left to stop it once the bench is gone.
+let turns = 0;
+await peer.run(() => {
+  turns += 1;
+  return turns % TURNS_PER_LOOK === 0 && process.ppid !== parent;
+}, PATIENCE_MS);
+process.exit();

@@ -4,18 +4,17 @@
  * list in its middle and without, in turns.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { built, ROOT } from './paths.ts';
-import type { Peers } from './peers.ts';
-import { processorTime, start, type Placement, type Program } from './processes.ts';
+import { withPrograms } from './lanes.ts';
+import { backendCommand, freePort, loadCommand } from './peers.ts';
+import { processorTime, type Placement, type Program } from './processes.ts';
 import { quartiles, type Quartiles } from './statistics.ts';
 
 export interface FlowListOptions {
   readonly rounds: number;
-  readonly peers: Peers;
   readonly placement: Placement;
   readonly progress: (text: string) => void;
 }
@@ -40,43 +39,35 @@ const END_BYTES = 120;
 const LINE_END = 10;
 
 export async function measureFlowList(options: FlowListOptions): Promise<FlowListResult> {
-  const { peers, placement, progress } = options;
-  const programs: Program[] = [];
-  const begin = (name: string, command: readonly string[], processor?: number): Program => {
-    const program = start(name, command, processor);
-    programs.push(program);
-    return program;
-  };
-  try {
-    const echo = begin('echo', peers.echo, placement.peers);
+  const { placement, progress } = options;
+  return withPrograms(async (launch) => {
+    const echo = launch('backend', backendCommand(), placement.peers);
     const backendPort = Number((await echo.waitFor(/^listening/)).split(' ')[1]);
     const port = await freePort();
     const { file, socket } = configuration(port, backendPort);
     const command = [process.execPath, built('shell/main.js'), 'run', '--config', file];
-    const proxy = begin('sozu-udp', command, placement.proxy);
+    const proxy = launch('sozu-udp', command, placement.proxy);
     await proxy.waitFor(/"started"/);
     progress(`${FLOWS} flows`);
-    const load = begin(
+    const load = launch(
       'load',
-      peers.load(port, { flows: FLOWS, window: 1, bytes: 64 }),
+      loadCommand(port, { flows: FLOWS, window: 1, bytes: 64 }),
       placement.peers,
     );
     await load.waitFor(/ready/);
     for (let listed = 0; listed < FLOWS; { listed } = await list(socket)) {
-      load.say('1000');
+      load.say('touch 1000');
       await load.waitFor(/^\d+ \d+/);
       progress(`${listed} are open`);
     }
-    const pinger = begin(
+    const pinger = launch(
       'pinger',
       [process.execPath, built('tools/bench/pinger.js'), `${port}`],
       placement.peers,
     );
     await pinger.waitFor(/ready/);
-    return await measure(proxy, pinger, socket, options);
-  } finally {
-    await Promise.all(programs.map((program) => program.stop()));
-  }
+    return measure(proxy, pinger, socket, options);
+  });
 }
 
 async function measure(
@@ -166,13 +157,4 @@ backends = [{ address = "127.0.0.1:${backendPort}" }]
 `;
   writeFileSync(file, text);
   return { file, socket };
-}
-
-async function freePort(): Promise<number> {
-  const socket = createSocket('udp4');
-  socket.bind(0, '127.0.0.1');
-  await once(socket, 'listening');
-  const { port } = socket.address();
-  socket.close();
-  return port;
 }

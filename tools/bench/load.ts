@@ -1,92 +1,52 @@
 /**
- * The load generator of peers.c over node:dgram, for a machine without a C compiler: the same words
- * on stdin and stdout. Slower than the proxies it loads, so processor time per round trip still
- * compares but the proxies are not saturated. Usage: load.js PORT FLOWS WINDOW BYTES
+ * The load generator of a bench. Prints "ready" when its sockets are there; then for each line on stdin
+ *
+ *   closed MS         a closed loop: prints TRIPS LOST SILENT, the last one flows that never got an answer
+ *   touch MS          one datagram on each of its flows, active or not, until it has had an answer
+ *   open MS RATE      so many datagrams a second, over all flows: prints SENT RECEIVED P50 P99 P999, in microseconds
+ *
+ * Usage: load.js PORT SOURCE FLOWS ACTIVE WINDOW BYTES IN_BURSTS
  */
-import { createSocket, type Socket } from 'node:dgram';
 import { createInterface } from 'node:readline';
+import { parseIp } from '../../core/index.ts';
+import { ClosedLoop } from './closed-loop.ts';
+import { LoadSockets } from './load-sockets.ts';
+import { parseLoad } from './loads.ts';
+import { OpenLoop } from './open-loop.ts';
+import { peerDriver } from './peer-driver.ts';
 
-interface Flow {
-  readonly socket: Socket;
-  inFlight: number;
-  lastSent: number;
-}
-
-/** As in peers.c, and for the same reasons. */
-const BURST = 64;
-const CHECK_MS = 2;
-const OVERDUE_MS = 250;
-
-const [port = 0, flowCount = 1, window = 1, bytes = 64] = process.argv.slice(2).map(Number);
-const payload = Buffer.alloc(bytes);
-const flows = await Promise.all(Array.from({ length: flowCount }, openFlow));
-let slice = 0;
-let end = 0;
-let lastReply = 0;
-let trips = 0;
+const [port = '0', source = '127.0.0.1', ...words] = process.argv.slice(2);
+const load = parseLoad(words);
+const sockets = new LoadSockets(peerDriver(parseIp(source, 0)), Number(port), load.flows);
+let slices = 0;
 
 process.stdout.write('ready\n');
 for await (const line of createInterface({ input: process.stdin })) {
-  process.stdout.write(`${await runSlice(Number(line))}\n`);
+  process.stdout.write(`${await answer(line)}\n`);
 }
-for (const flow of flows) flow.socket.close();
+process.exit();
 
-function openFlow(): Promise<Flow> {
-  const socket = createSocket({ type: 'udp4', recvBufferSize: 4 << 20 });
-  const flow = { socket, inFlight: 0, lastSent: 0 };
-  socket.on('message', (reply) => takeReply(flow, reply));
-  return new Promise((resolve) => {
-    socket.connect(port, '127.0.0.1', () => resolve(flow));
+async function answer(line: string): Promise<string> {
+  const [kind, lengthMs = '0', rate = '0'] = line.split(' ');
+  slices = (slices + 1) & 0xffff;
+  if (kind === 'open') return runOpen(Number(lengthMs), Number(rate));
+  return runClosed(Number(lengthMs), kind === 'touch');
+}
+
+async function runClosed(lengthMs: number, isTouch: boolean): Promise<string> {
+  const { bytes, flows } = load;
+  const traffic = new ClosedLoop(sockets, isTouch ? { flows, window: 1, bytes } : load, {
+    lengthMs,
+    mark: slices,
+    isTouch,
   });
+  await sockets.run(traffic);
+  return `${traffic.trips} ${traffic.lost} ${traffic.silent}`;
 }
 
-function takeReply(flow: Flow, reply: Buffer): void {
-  if (reply.readUInt32LE(0) !== slice) return;
-  lastReply = performance.now();
-  trips += 1;
-  flow.inFlight -= 1;
-  if (lastReply < end) topUp(flow, lastReply);
-}
-
-function topUp(flow: Flow, now: number): void {
-  for (; flow.inFlight < window; flow.inFlight += 1) flow.socket.send(payload);
-  flow.lastSent = now;
-}
-
-function runSlice(lengthMs: number): Promise<string> {
-  slice += 1;
-  trips = 0;
-  for (const flow of flows) flow.inFlight = 0;
-  payload.writeUInt32LE(slice, 0);
-  lastReply = performance.now();
-  end = lastReply + lengthMs;
-  let lost = 0;
-  return new Promise((resolve) => {
-    const check = setInterval(() => {
-      const now = performance.now();
-      if (now < end) lost += revive(now);
-      else if (inFlight() === 0 || now - Math.max(end, lastReply) > OVERDUE_MS) {
-        clearInterval(check);
-        resolve(`${trips} ${lost + inFlight()}`);
-      }
-    }, CHECK_MS);
-  });
-}
-
-function revive(now: number): number {
-  let lost = 0;
-  let burst = 0;
-  for (const flow of flows) {
-    if (burst >= BURST) break;
-    if (flow.inFlight > 0 && now - flow.lastSent < OVERDUE_MS) continue;
-    lost += flow.inFlight;
-    flow.inFlight = 0;
-    topUp(flow, now);
-    burst += window;
-  }
-  return lost;
-}
-
-function inFlight(): number {
-  return flows.reduce((sum, flow) => sum + flow.inFlight, 0);
+async function runOpen(lengthMs: number, rate: number): Promise<string> {
+  const traffic = new OpenLoop(sockets, load, { lengthMs, rate, mark: slices });
+  await sockets.run(traffic);
+  const times = [0.5, 0.99, 0.999].map((share) => traffic.latency(share));
+  return [traffic.sent, traffic.received, ...times].join(' ');
 }

@@ -1,38 +1,33 @@
 import { expect, test } from 'vitest';
 import { CONTROL, YARDSTICK, type Contender } from './contenders.ts';
 import { measurePaired, type PairedOptions } from './paired.ts';
-import { nodePeers, preparePeers, type Peers } from './peers.ts';
 import { placement } from './processes.ts';
 
 const load = { flows: 4, window: 2, bytes: 64 };
 
 /** Short on purpose: this asks whether the harness works, never how fast anything is. */
-function tiny(peers: Peers): PairedOptions {
-  return {
-    slices: 2,
-    sliceMs: 50,
-    warmUpMs: 50,
-    peers,
-    placement: placement(),
-    progress: () => undefined,
-  };
-}
+const TINY: PairedOptions = {
+  slices: 2,
+  sliceMs: 50,
+  warmUpMs: 50,
+  placement: placement(),
+  progress: () => undefined,
+};
 
-test.each([
-  ['the peers this machine can have', preparePeers(() => undefined)],
-  ['Node peers', nodePeers()],
-])('with %s the yardstick is measured against itself', async (_, peers) => {
-  const result = await measurePaired([YARDSTICK, CONTROL], load, tiny(peers));
-  expect(result).toMatchObject({ load, sliceMs: 50, peers: peers.kind });
+test('the yardstick is measured against itself', async () => {
+  const result = await measurePaired([YARDSTICK, CONTROL], load, TINY);
+  expect(result).toMatchObject({ load, sliceMs: 50 });
   expect(result.series.map(({ name }) => name)).toEqual(['yardstick', 'control']);
-  for (const { nanoseconds, trips, tripsPerSecond, lost, ratio, pairedRatio } of result.series) {
+  for (const { nanoseconds, trips, tripsPerSecond, lost, ratio, ...rest } of result.series) {
     expect(nanoseconds).toHaveLength(2);
     for (const cost of nanoseconds) expect(cost).toBeGreaterThan(0);
     expect(trips).toBeGreaterThan(0);
     expect(tripsPerSecond).toBeGreaterThan(0);
     expect(lost).toBeGreaterThanOrEqual(0);
     expect(ratio).toBeGreaterThan(0);
-    expect(pairedRatio.lower).toBeLessThanOrEqual(pairedRatio.upper);
+    expect(rest.loadNanoseconds).toBeGreaterThan(0);
+    expect(rest.backendNanoseconds).toBeGreaterThan(0);
+    expect(rest.pairedRatio.lower).toBeLessThanOrEqual(rest.pairedRatio.upper);
   }
   expect(result.series[0]?.ratio).toBe(1);
 });
@@ -40,27 +35,30 @@ test.each([
 test('a contender that ends before it listens fails the run with its own words', async () => {
   const broken: Contender = {
     name: 'broken',
+    missing: () => undefined,
     command: () => [process.execPath, '-e', 'console.error("no such backend"); process.exit(3)'],
   };
-  const run = measurePaired([broken], load, tiny(nodePeers()));
+  const run = measurePaired([broken], load, TINY);
   await expect(run).rejects.toThrow(/broken ended \(3\)\s+no such backend/);
 });
 
 test('a contender that swallows what it gets fails the run instead of looking fast', async () => {
   const deaf: Contender = {
     name: 'deaf',
+    missing: () => undefined,
     command: ({ port }) => [process.execPath, '-e', `(${listenOnly})(${port})`],
   };
-  const run = measurePaired([deaf], load, tiny(nodePeers()));
+  const run = measurePaired([deaf], load, TINY);
   await expect(run).rejects.toThrow('no datagram came back through deaf');
 });
 
 test('a contender that dies under load fails the run with its own words', async () => {
   const mortal: Contender = {
     name: 'mortal',
+    missing: () => undefined,
     command: ({ port }) => [process.execPath, '-e', `(${dieAtFirst})(${port})`],
   };
-  const run = measurePaired([mortal], load, tiny(nodePeers()));
+  const run = measurePaired([mortal], load, TINY);
   await expect(run).rejects.toThrow(/mortal ended \(4\)[^]*cannot go on/);
 });
 

@@ -4,7 +4,9 @@
  * place to ask for a thread's time in nanoseconds.
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 export interface Program {
@@ -31,21 +33,32 @@ interface Waiter {
 const SILENCE_MS = 20_000;
 const running = new Set<ChildProcess>();
 process.once('exit', killAll);
+let scratch: string | undefined;
+
+/** A new folder for what programs of this bench read and write. It goes when the bench does. */
+export function scratchFolder(): string {
+  if (scratch === undefined) {
+    const folder = mkdtempSync(join(tmpdir(), 'sozu-udp-bench-'));
+    process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+    scratch = folder;
+  }
+  return mkdtempSync(join(scratch, 'run-'));
+}
 
 /**
  * Ends every program still running, at once: for the way out, when nothing can be awaited any more.
  */
 export function killAll(): void {
-  for (const child of running) child.kill('SIGKILL');
+  for (const child of running) killTree(child.pid);
 }
 
-/** Starts `command`, on `processor` alone when one is given. */
+/** Starts `command`, on `processors` (such as `0` or `0,1`) alone when they are given. */
 export function start(
   name: string,
   command: readonly string[],
-  processor: number | undefined,
+  processors: string | undefined,
 ): Program {
-  const pinned = processor === undefined ? command : ['taskset', '-c', `${processor}`, ...command];
+  const pinned = processors === undefined ? command : ['taskset', '-c', processors, ...command];
   const [file = '', ...words] = pinned;
   const child = spawn(file, words, { stdio: ['pipe', 'pipe', 'pipe'] });
   running.add(child);
@@ -95,15 +108,14 @@ export function start(
       child.stdin.write(`${line}\n`);
     },
     stop: async () => {
-      child.kill('SIGKILL');
+      killTree(child.pid);
       await ended;
     },
   };
 }
 
 /**
- * Nanoseconds that all threads of a process have run, exact while the process sleeps; not a number
- * when it is gone.
+ * Nanoseconds that all threads of a process and of its children have run, exact while they sleep; not a number when it is gone.
  */
 export function processorTime(pid: number): number {
   if (!existsSync(`/proc/${pid}/task`)) return Number.NaN;
@@ -112,23 +124,49 @@ export function processorTime(pid: number): number {
     const [ran] = readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ');
     total += Number(ran);
   }
-  return total;
+  return childrenOf(pid).reduce((sum, child) => sum + processorTime(child), total);
+}
+
+/** Resolves when a UDP socket is bound to this port of any address, as a program does that is ready. */
+export async function untilBound(port: number, patienceMs: number = SILENCE_MS): Promise<void> {
+  const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const end = performance.now() + patienceMs;
+  while (!readFileSync('/proc/net/udp', 'utf8').includes(`${suffix} 00000000:0000`)) {
+    if (performance.now() > end) throw new Error(`nobody listens on port ${port}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+/** The master of nginx does not take its worker with it when it is killed. */
+function killTree(pid: number | undefined): void {
+  if (pid === undefined || !existsSync(`/proc/${pid}`)) return;
+  const children = childrenOf(pid);
+  process.kill(pid, 'SIGKILL');
+  for (const child of children) killTree(child);
+}
+
+function childrenOf(pid: number): number[] {
+  const path = `/proc/${pid}/task/${pid}/children`;
+  return existsSync(path)
+    ? readFileSync(path, 'utf8').trim().split(' ').filter(Boolean).map(Number)
+    : [];
 }
 
 /**
- * One processor for the program under test and one for its peers; undefined where they cannot be
- * had.
+ * One processor for the program under test and one for its peers; undefined where they cannot be had.
  */
 export interface Placement {
-  readonly proxy: number | undefined;
-  readonly peers: number | undefined;
+  readonly proxy: string | undefined;
+  readonly peers: string | undefined;
 }
 
 export function placement(): Placement {
   const allowed = /^Cpus_allowed_list:\s*(\S+)/m.exec(readFileSync('/proc/self/status', 'utf8'));
   const [proxy, peers] = parseProcessorList(allowed?.[1] ?? '');
   const pinning = spawnSync('taskset', ['--version']).status === 0 && peers !== undefined;
-  return pinning ? { proxy, peers } : { proxy: undefined, peers: undefined };
+  return pinning
+    ? { proxy: `${proxy}`, peers: `${peers}` }
+    : { proxy: undefined, peers: undefined };
 }
 
 /** `0-2,5` is 0, 1, 2, 5. */

@@ -2,19 +2,31 @@
 import type { BalancingResult } from './balancing.ts';
 import type { Verdict } from './bars.ts';
 import type { InCoreResult, InsertTimes } from './in-core.ts';
+import type { Absent } from './contenders.ts';
+import { loadName } from './loads.ts';
 import type { PairedResult, Series } from './paired.ts';
 import type { SimulatorFigure } from './simulator.ts';
 import type { FlowListResult } from './flow-list.ts';
 import type { SnapshotCost } from './snapshots.ts';
 import type { Quartiles } from './statistics.ts';
 
-export function pairedReport({ load, sliceMs, peers, series }: PairedResult): string[] {
+export function pairedReport({ load, sliceMs, series }: PairedResult): string[] {
   const slices = series[0]?.nanoseconds.length ?? 0;
   return [
-    `${load.flows} flows x window ${load.window}, ${load.bytes} bytes; ` +
-      `${slices} slices of ${sliceMs} ms each in turn; load and echo in ${peers}`,
+    `${loadName(load)}: ${slices} slices of ${sliceMs} ms each in turn; processor time per round trip`,
     ...table([
-      ['', 'CPU ns/round trip', '(quartiles)', 'ratio', 'paired', '(quartiles)', 'trips/s', 'lost'],
+      [
+        '',
+        'ns',
+        '(quartiles)',
+        'ratio',
+        'paired',
+        '(quartiles)',
+        'trips/s',
+        'lost',
+        'load',
+        'backend',
+      ],
       ...series.map(seriesRow),
     ]),
   ];
@@ -30,7 +42,13 @@ function seriesRow(series: Series): string[] {
     between(series.pairedRatio, (value) => value.toFixed(3)),
     whole(series.tripsPerSecond),
     whole(series.lost),
+    whole(series.loadNanoseconds),
+    whole(series.backendNanoseconds),
   ];
+}
+
+export function absentReport(absent: readonly Absent[]): string[] {
+  return ['left out', ...absent.map(({ name, why }) => `  ${name}: ${why}`)];
 }
 
 export function simulatorReport(figures: readonly SimulatorFigure[]): string[] {

@@ -1,0 +1,83 @@
+/** All parts of a bench, in the order in which they run. */
+import { measureBalancing } from './balancing.ts';
+import { balancingFigures, flowListFigures, inCoreFigures } from './bars.ts';
+import { measureFlowList } from './flow-list.ts';
+import { measureInCore } from './in-core.ts';
+import { PAIRED_PARTS } from './paired-parts.ts';
+import type { Context, Outcome, Part } from './part.ts';
+import {
+  balancingReport,
+  flowListReport,
+  inCoreReport,
+  simulatorReport,
+  snapshotReport,
+} from './report.ts';
+import { measureSimulator } from './simulator.ts';
+import { measureSnapshots } from './snapshots.ts';
+
+export const PARTS: readonly Part[] = [
+  ...PAIRED_PARTS,
+  {
+    name: 'core',
+    meaning: 'what the core alone costs, without a socket',
+    inAll: true,
+    run: runInCore,
+  },
+  {
+    name: 'balancing',
+    meaning: 'how long tables and selections take',
+    inAll: true,
+    run: runBalancing,
+  },
+  { name: 'sim', meaning: 'how fast the simulator steps', inAll: true, run: runSimulator },
+  {
+    name: 'flows',
+    meaning: 'a list of 10,000 live flows, and what datagrams feel of it',
+    inAll: false,
+    run: runFlowList,
+  },
+  // No bar holds them: what they cost is mostly new memory, which a busy machine gives slowly.
+  { name: 'snapshot', meaning: 'what snapshots cost', inAll: false, run: runSnapshots },
+];
+
+function runInCore({ collect, progress, print }: Context): Outcome {
+  const result = measureInCore({
+    rounds: 15,
+    datagrams: 200_000,
+    inserts: 1_000_000,
+    insertRuns: 8,
+    collect,
+    progress,
+  });
+  print(['', ...inCoreReport(result)]);
+  return { figures: inCoreFigures(result), data: result };
+}
+
+function runBalancing({ progress, print }: Context): Outcome {
+  const result = measureBalancing(progress);
+  print(['', ...balancingReport(result)]);
+  return { figures: balancingFigures(result), data: result };
+}
+
+function runSimulator({ options, progress, print }: Context): Outcome {
+  const data = measureSimulator({
+    slices: options.slices,
+    seedsPerSlice: 8,
+    steps: 5_000,
+    progress,
+  });
+  print(['', ...simulatorReport(data)]);
+  return { figures: [], data };
+}
+
+async function runFlowList({ options, placement, progress, print }: Context): Promise<Outcome> {
+  const result = await measureFlowList({ rounds: options.slices, placement, progress });
+  print(['', ...flowListReport(result)]);
+  return { figures: flowListFigures(result), data: result };
+}
+
+function runSnapshots({ print }: Context): Outcome {
+  const data = measureSnapshots([10_000, 100_000]);
+  print(['', ...snapshotReport(data)]);
+  return { figures: [], data };
+}

@@ -1,0 +1,44 @@
+/**
+ * What the load and the echo of a bench are built on: the product's own drivers. Batched system calls in a blocking loop where
+ * koffi loads; node:dgram elsewhere, which is slower than the proxies it loads.
+ */
+import type { Address } from '../../core/index.ts';
+import { DgramDriver } from '../../shell/drivers/dgram.ts';
+import type { Driver } from '../../shell/drivers/choose.ts';
+import { loadLibc } from '../../shell/drivers/libc.ts';
+import { MmsgDriver } from '../../shell/drivers/mmsg.ts';
+import { bindingClients } from './client-ports.ts';
+
+export interface PeerDriver {
+  readonly driver: Driver;
+  /** Lets datagrams come until `isDone`, which is asked after each turn, and after this many milliseconds at the latest. */
+  run(isDone: () => boolean, waitAtMost: number): Promise<void>;
+}
+
+/** `clients` is the address of sockets that it will connect, if it connects any. */
+export function peerDriver(clients?: Address): PeerDriver {
+  const libc = loadLibc();
+  if (typeof libc === 'string') return eventLoopDriver();
+  const driver = new MmsgDriver(clients === undefined ? libc : bindingClients(libc, clients));
+  return {
+    driver,
+    run: (isDone, waitAtMost) => {
+      while (!isDone()) driver.turn(waitAtMost);
+      return Promise.resolve();
+    },
+  };
+}
+
+function eventLoopDriver(): PeerDriver {
+  return {
+    driver: new DgramDriver(),
+    run: (isDone, waitAtMost) =>
+      new Promise((resolve) => {
+        const check = setInterval(() => {
+          if (!isDone()) return;
+          clearInterval(check);
+          resolve();
+        }, waitAtMost);
+      }),
+  };
+}
