@@ -121,6 +121,7 @@ function turnTests(real: Libc): void {
       },
     });
     isDeaf = true;
+    told.length = 0;
     expect(deaf.openUpstream(socketId(1, FRONT), { ...LOCAL, port: 9 }, undefined)).toBe('ENOSPC');
     expect(deaf.socketCount).toBe(0);
     expect(told).toEqual(['close']);
