@@ -2,7 +2,8 @@
  * The canary must fail: it proves that a property violated somewhere in a sweep is seen, reported and ends in exit code 1.
  * What it violates is declared unreachable, so that no other sweep misses it.
  */
-import { unreachable, type Property, type Scenario } from '../sim/index.ts';
+import type { Property, Scenario } from '../sim/index.ts';
+import { unreachable } from '../sim/properties.ts';
 import { SEEDS_GRAMMAR } from './default.ts';
 
 const SINGS: Property<'unreachable'> = unreachable('the canary sings');

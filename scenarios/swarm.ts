@@ -2,13 +2,8 @@
  * Swarm testing (Groce et al. 2012): each seed switches whole actions and faults off, because what is never drawn lets the
  * rest go further: without CloseAll the table fills, without clock nothing expires.
  */
-import {
-  ACTION_KINDS,
-  type ActionKind,
-  type Grammar,
-  type Scenario,
-  type Streams,
-} from '../sim/index.ts';
+import { ACTION_KINDS } from '../sim/core-harness/actions.ts';
+import type { ActionKind, Grammar, Scenario, Streams } from '../sim/index.ts';
 import { SEEDS_GRAMMAR } from './default.ts';
 import { LOSS_WEIGHTS } from './lost-backends.ts';
 import { GUARD_WEIGHTS } from './wary.ts';

@@ -2,7 +2,7 @@
  * Builds a mutant: what `tsc` made of core/, sim/ and scenarios/, with one file of it made anew from its mutated source.
  * Types are stripped, not checked: most mutants would not type-check, and a bug that the compiler refuses is no bug.
  */
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { transformWithOxc } from 'vite';
 import { markRange, parses, type Range } from './instrument.ts';
@@ -40,14 +40,26 @@ export async function buildSources(
   directory: string,
   dist: string,
 ): Promise<void> {
-  mkdirSync(directory, { recursive: true });
+  // What an interrupted run may have left.
+  rmSync(directory, { recursive: true, force: true });
   for (const folder of ['core', 'sim', 'scenarios']) {
-    const filter = (path: string): boolean => !/\.map$|\.d\.ts$/.test(path);
-    cpSync(join(dist, folder), join(directory, folder), { recursive: true, filter });
+    linkModules(join(dist, folder), join(directory, folder));
   }
   for (const [file, text] of sources) {
     const target = join(directory, dirname(file), `${basename(file, '.ts')}.js`);
+    // Another file of this name: written into the one that is linked, the text would be in `dist` too.
+    rmSync(target);
     writeFileSync(target, await stripTypes(file, text));
+  }
+}
+
+/** Gives the modules below `from` a second name below `to`: to copy them takes longer than most sweeps. */
+function linkModules(from: string, to: string): void {
+  mkdirSync(to, { recursive: true });
+  for (const entry of readdirSync(from, { withFileTypes: true })) {
+    const [source, target] = [join(from, entry.name), join(to, entry.name)];
+    if (entry.isDirectory()) linkModules(source, target);
+    else if (entry.name.endsWith('.js')) linkSync(source, target);
   }
 }
 

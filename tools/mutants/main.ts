@@ -100,20 +100,7 @@ async function run(options: Options): Promise<void> {
     const tried = suspects.filter(({ origin }) => isOfWorlds(origin));
     return printFamilies(tried, places, { family: withoutFamily, limits, jobs }, say);
   }
-  await tryControls(suspects, limits);
-  const hints = new Map(readRatchet().map(({ id, found }) => [id, found]));
-  let tried = 0;
-  const trials = await inParallel(suspects, jobs, async (suspect) => {
-    // Only CI is in a hurry: seeds to detection are counted from the first one.
-    const hint = options.ci === true ? hints.get(suspect.mutant.id) : undefined;
-    // One that has moved is looked for everywhere.
-    const worldsOf = hint === undefined ? limits.worlds.seeds : worldSeeds;
-    const worlds = { ...limits.worlds, seeds: worldsOf, hint };
-    const trial = await tryMutant(suspect, places, { ...limits, worlds });
-    tried += 1;
-    say(`${String(tried).padStart(4)}/${suspects.length} ${trialLine(trial)}`);
-    return trial;
-  });
+  const trials = await tryAll(suspects, limits, options);
   if (options.json !== undefined)
     writeFileSync(options.json, `${JSON.stringify(trials, null, 2)}\n`);
   const errors = await judge(trials, options);
@@ -121,17 +108,40 @@ async function run(options: Options): Promise<void> {
   process.exitCode = errors.length > 0 ? 1 : 0;
 }
 
-/** A sweep that fails by itself proves nothing. */
-async function tryControls(suspects: readonly Suspect[], limits: TrialLimits): Promise<void> {
-  for (const origin of ['hand-made', 'world'] as const) {
-    const isWanted = suspects.some((one) => isOfWorlds(one.origin) === isOfWorlds(origin));
-    if (!isWanted) continue;
-    const control = { ...CONTROL, origin };
-    const { verdict, detection, problem } = await tryMutant(control, places, limits);
-    if (verdict === 'survived-reached') continue;
-    const where = `${detection?.scenario} ${detection?.seed}: ${detection?.property ?? problem}`;
-    throw new Error(`the program without a mutant: ${verdict}, ${where}`);
-  }
+/** The longest first: no mutant at all. A sweep that fails by itself proves nothing. */
+async function tryAll(
+  suspects: readonly Suspect[],
+  limits: TrialLimits,
+  { ci, worldSeeds, jobs }: Options,
+): Promise<Trial[]> {
+  const hints = new Map(readRatchet().map(({ id, found }) => [id, found]));
+  const isOfWorld = suspects.every(({ origin }) => isOfWorlds(origin));
+  const control: Suspect = { ...CONTROL, origin: isOfWorld ? 'world' : CONTROL.origin };
+  let tried = 0;
+  const trials = await inParallel([control, ...suspects], jobs, async (suspect) => {
+    // Only CI is in a hurry: seeds to detection are counted from the first one.
+    const hint = ci === true ? hints.get(suspect.mutant.id) : undefined;
+    // One that has moved is looked for everywhere.
+    const seeds = hint === undefined ? limits.worlds.seeds : worldSeeds;
+    const trial = await tryMutant(suspect, places, {
+      core: { ...limits.core, hint },
+      worlds: { ...limits.worlds, seeds, hint },
+    });
+    if (suspect === control) {
+      mustSurvive(trial);
+      return [];
+    }
+    tried += 1;
+    say(`${String(tried).padStart(4)}/${suspects.length} ${trialLine(trial)}`);
+    return [trial];
+  });
+  return trials.flat();
+}
+
+function mustSurvive({ verdict, detection, problem }: Trial): void {
+  if (verdict === 'survived-reached') return;
+  const where = `${detection?.scenario} ${detection?.seed}: ${detection?.property ?? problem}`;
+  throw new Error(`the program without a mutant: ${verdict}, ${where}`);
 }
 
 async function chosen({ ci, only, origin }: Options): Promise<Suspect[]> {

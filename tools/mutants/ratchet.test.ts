@@ -21,10 +21,11 @@ const KILLED: RatchetEntry = {
   verdict: 'killed',
   property: 'p',
   seeds: 4,
+  found: { scenario: 'default', seed: 2 },
 };
 const SURVIVED: RatchetEntry = { id: 'm', origin: 'drawn', verdict: 'survived-reached' };
 
-test('the file keeps the verdict, the property and the seeds up to a power of two', () => {
+test('the file keeps the verdict, the property, the seeds up to a power of two, and the place', () => {
   expect(toRatchet([trial('killed')])).toEqual([KILLED]);
   expect(toRatchet([trial('survived-reached')])).toEqual([SURVIVED]);
 });

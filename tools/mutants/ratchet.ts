@@ -2,8 +2,8 @@
  * What was achieved once must not be lost: the verdict on every mutant, kept in git. A mutant that was killed and now
  * survives, one that no longer exists or builds, and one that is not in the file are errors; getting better only warns.
  */
-import type { Hint } from './sweep-worlds.ts';
-import { isOfWorlds, type Origin, type Trial, type Verdict } from './trial.ts';
+import type { Place } from './sweep.ts';
+import type { Origin, Trial, Verdict } from './trial.ts';
 
 export interface RatchetEntry {
   readonly id: string;
@@ -13,8 +13,8 @@ export interface RatchetEntry {
   readonly property?: string;
   /** Seeds to detection at most: the next power of two. */
   readonly seeds?: number;
-  /** Of a mutant of worlds: where it was found, to be tried first the next time. */
-  readonly found?: Hint;
+  /** Where it was found, to be tried first the next time. */
+  readonly found?: Place;
 }
 
 export interface Comparison {
@@ -27,8 +27,8 @@ export function toRatchet(trials: readonly Trial[]): RatchetEntry[] {
     .map(({ mutant: { id }, origin, verdict, detection }): RatchetEntry => {
       if (detection === undefined) return { id, origin, verdict };
       const { property, seeds, scenario, seed } = detection;
-      const entry = { id, origin, verdict, property, seeds: bucketOf(seeds) };
-      return isOfWorlds(origin) ? { ...entry, found: { scenario, seed } } : entry;
+      const found = { scenario, seed };
+      return { id, origin, verdict, property, seeds: bucketOf(seeds), found };
     })
     .sort((one, other) => (one.id < other.id ? -1 : 1));
 }

@@ -1,7 +1,7 @@
 /** Runs jobs over worker threads, and ends the ones that do not end. */
 import { Worker } from 'node:worker_threads';
 import type { Job, Marks, Message } from './worker.ts';
-import { CRASH, type SweepResult } from './sweep.ts';
+import { CRASH, type Begun, type SweepResult } from './sweep.ts';
 
 export type JobResult =
   | { readonly kind: 'done'; readonly result: SweepResult; readonly marks: Marks }
@@ -24,32 +24,34 @@ export function runJob(job: Job): Promise<JobResult> {
       workerData: job,
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
     });
-    let begun = 0;
+    let begun: Begun | undefined;
     const finish = (result: JobResult): void => {
       clearTimeout(patience);
       resolve(result);
       void worker.terminate();
     };
-    const hang = (): void => finish(ended(HANG, begun));
+    const hang = (): void => {
+      finish(begun === undefined ? { kind: 'unloadable', problem: HANG } : ended(HANG, begun));
+    };
     const limit = job.limits.shrink ? SHRINKING_MS : PATIENCE_MS;
     let patience = setTimeout(hang, limit);
     worker.on('message', (message: Message) => {
       if (message.kind === 'done') return finish(message);
       clearTimeout(patience);
-      begun = message.seeds;
+      begun = message.run;
       patience = setTimeout(hang, limit);
     });
     worker.on('error', (error) => {
       const { name, message } = error;
-      if (begun === 0) finish({ kind: 'unloadable', problem: `${name}: ${message}` });
+      if (begun === undefined) finish({ kind: 'unloadable', problem: `${name}: ${message}` });
       else finish(ended(CRASH, begun));
     });
   });
 }
 
 /** The result of a job that was ended, or that ended itself, from outside. */
-function ended(property: string, begun: number): JobResult {
-  const detection = { property, scenario: '', seed: 0, seeds: begun, step: 0 };
+function ended(property: string, begun: Begun): JobResult {
+  const detection = { ...begun, property, step: 0 };
   const marks = { reached: true, functions: [] };
   return { kind: 'done', result: { detection, violated: [property], shrunk: undefined }, marks };
 }

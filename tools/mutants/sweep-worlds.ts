@@ -7,7 +7,7 @@ import type * as Metamorphic from '../../sim/world/metamorphic.ts';
 import type * as Oracles from '../../sim/world/oracles/all-oracles.ts';
 import type * as RunWorld from '../../sim/world/run-world.ts';
 import type * as Verdicts from '../../sim/world/verdicts.ts';
-import { CRASH, type SweepResult } from './sweep.ts';
+import { CRASH, type Begun, type Place, type SweepResult } from './sweep.ts';
 
 export interface WorldLimits {
   /** Seeds of each scenario. */
@@ -15,12 +15,7 @@ export interface WorldLimits {
   /** Go on after a violation, to see which oracles could have found it alone. */
   readonly exhaustive: boolean;
   /** Where it was found before: tried first, and counted as one seed. */
-  readonly hint?: Hint | undefined;
-}
-
-export interface Hint {
-  readonly scenario: string;
-  readonly seed: number;
+  readonly hint?: Place | undefined;
 }
 
 type WorldScenario = Parameters<typeof RunWorld.runWorldSeed>[0];
@@ -55,34 +50,35 @@ export async function loadWorlds(directory: string): Promise<WorldBuild> {
   };
 }
 
-/** `begun` is told of each run. In `violated` are names of oracles. */
+/** `begun` is told of each run before it. In `violated` are names of oracles. */
 export async function sweepWorlds(
   build: WorldBuild,
   limits: WorldLimits,
-  begun: (seeds: number) => void,
+  begun: (run: Begun) => void,
 ): Promise<SweepResult> {
   const violated = new Set<string>();
   let detection: SweepResult['detection'];
-  let runs = 0;
-  for (const { scenario, seed } of places(build, limits)) {
-    runs += 1;
-    begun(runs);
+  let seeds = 0;
+  for (const { scenario, seed } of runs(build, limits)) {
+    seeds += 1;
+    const place = { scenario: scenario.name, seed, seeds };
+    begun(place);
     const found = await runOne(build, scenario, seed, limits.exhaustive);
     for (const oracle of found.oracles) violated.add(oracle);
     if (found.property === undefined) continue;
     const { property, step } = found;
-    detection ??= { property, scenario: scenario.name, seed, seeds: runs, step };
+    detection ??= { ...place, property, step };
     if (!limits.exhaustive) break;
   }
   return { detection, violated: [...violated], shrunk: undefined };
 }
 
-interface Place {
+interface Run {
   readonly scenario: WorldScenario;
   readonly seed: number;
 }
 
-function* places({ worlds }: WorldBuild, { seeds, hint }: WorldLimits): Generator<Place> {
+function* runs({ worlds }: WorldBuild, { seeds, hint }: WorldLimits): Generator<Run> {
   const hinted = worlds.find(({ name }) => name === hint?.scenario);
   if (hint !== undefined && hinted !== undefined) yield { scenario: hinted, seed: hint.seed };
   for (let seed = 0; seed < seeds; seed += 1) {

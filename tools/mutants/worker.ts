@@ -1,7 +1,7 @@
 /** One build swept in a thread of its own, so that one that never ends can be ended. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { present } from '../../core/assert.ts';
-import { loadBuild, sweep, type SweepLimits, type SweepResult } from './sweep.ts';
+import { loadBuild, sweep, type Begun, type SweepLimits, type SweepResult } from './sweep.ts';
 import { loadWorlds, sweepWorlds, type WorldLimits } from './sweep-worlds.ts';
 
 export interface Job {
@@ -13,7 +13,7 @@ export interface Job {
 }
 
 export type Message =
-  | { readonly kind: 'begun'; readonly seeds: number }
+  | { readonly kind: 'begun'; readonly run: Begun }
   | { readonly kind: 'done'; readonly result: SweepResult; readonly marks: Marks };
 
 /** What the marks in a build left behind. */
@@ -29,7 +29,7 @@ declare global {
 
 const port = present(parentPort ?? undefined, 'a worker has a parent');
 const job: Job = workerData;
-const begun = (seeds: number): void => port.postMessage({ kind: 'begun', seeds } satisfies Message);
+const begun = (run: Begun): void => port.postMessage({ kind: 'begun', run } satisfies Message);
 const { directory, limits, worlds } = job;
 const result =
   worlds === undefined
