@@ -37,18 +37,39 @@ export function isRelated(seed: Seed): boolean {
   return seed.low % 20 === 0;
 }
 
+/** Plays the run again in some way, and says what is different that should not be. */
+export type Relation = (original: Original, observer: Observer) => BrokenRelation | undefined;
+
+/** All of them, by name. */
+export const RELATIONS: ReadonlyMap<string, Relation> = new Map([
+  ['shift', judging(checkShift)],
+  ['restore', judging(checkRestore)],
+  ['turn-size', brokenTurns],
+]);
+
 /** Plays the run again in every way; the first difference, or undefined. */
 export function brokenRelation(original: Original, observer: Observer): BrokenRelation | undefined {
-  const verdicts = new Verdicts(observer);
-  try {
-    checkShift(original, observer, verdicts);
-    checkRestore(original, observer, verdicts);
-  } catch (error) {
-    if (!(error instanceof ViolationFound)) throw error;
-    const property = observer.violations.at(-1)?.name ?? '';
-    return { property, detail: verdicts.detail ?? error.message };
+  for (const relation of RELATIONS.values()) {
+    const broken = relation(original, observer);
+    if (broken !== undefined) return broken;
   }
-  return brokenTurns(original, observer);
+  return undefined;
+}
+
+function judging(
+  check: (original: Original, observer: Observer, verdicts: Verdicts) => void,
+): Relation {
+  return (original, observer) => {
+    const verdicts = new Verdicts(observer);
+    try {
+      check(original, observer, verdicts);
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof ViolationFound)) throw error;
+      const property = observer.violations.at(-1)?.name ?? '';
+      return { property, detail: verdicts.detail ?? error.message };
+    }
+  };
 }
 
 /**

@@ -202,18 +202,15 @@ function judgeShrinking(trials: readonly Trial[]): string[] {
 async function judgeProperties(trials: readonly Trial[]): Promise<string[]> {
   const isOfWorld = (trial: Trial): boolean => isOfWorlds(trial.origin);
   const names = await harnessProperties(places.dist);
-  const { oracles } = await loadWorlds(places.dist);
+  const { oracles, relations } = await loadWorlds(places.dist);
+  const judges = oracles.map(({ name }) => name).filter((name) => !JUDGE_NOTHING.has(name));
   return [
     ...judgeMatrix(
       'property',
       names,
       trials.filter((trial) => !isOfWorld(trial)),
     ),
-    ...judgeMatrix(
-      'oracle',
-      oracles.map(({ name }) => name).filter((name) => !JUDGE_NOTHING.has(name)),
-      trials.filter(isOfWorld),
-    ),
+    ...judgeMatrix('oracle', [...judges, ...relations.keys()], trials.filter(isOfWorld)),
   ];
 }
 

@@ -28,7 +28,11 @@ export interface WorldBuild {
   readonly Verdicts: typeof Verdicts.Verdicts;
   readonly isRelated: typeof Metamorphic.isRelated;
   readonly brokenRelation: typeof Metamorphic.brokenRelation;
+  readonly relations: typeof Metamorphic.RELATIONS;
 }
+
+/** A sweep asks a few of many seeds how their runs relate to others; where all go on, so many of few are asked. */
+const RELATED_ONE_IN = 4;
 
 export async function loadWorlds(directory: string): Promise<WorldBuild> {
   const url = (file: string): string => pathToFileURL(join(directory, file)).href;
@@ -47,10 +51,11 @@ export async function loadWorlds(directory: string): Promise<WorldBuild> {
     Verdicts: Judge,
     isRelated: metamorphic.isRelated,
     brokenRelation: metamorphic.brokenRelation,
+    relations: metamorphic.RELATIONS,
   };
 }
 
-/** `begun` is told of each run before it. In `violated` are names of oracles. */
+/** `begun` is told of each run before it. In `violated` are names of oracles and of relations between runs. */
 export async function sweepWorlds(
   build: WorldBuild,
   limits: WorldLimits,
@@ -89,7 +94,7 @@ function* runs({ worlds }: WorldBuild, { seeds, hint }: WorldLimits): Generator<
 interface Finding {
   readonly property: string | undefined;
   readonly step: number;
-  /** Those that were violated, when all were let go on. */
+  /** Those that were violated, and relations that do not hold, when all were let go on. */
   readonly oracles: readonly string[];
 }
 
@@ -132,11 +137,15 @@ async function runLettingAllGoOn(
 ): Promise<Finding> {
   const alone = eachAlone(build);
   const seed = build.sim.seedFromNumber(number);
-  const { violation } = await build.runWorldSeed(scenario, seed, {
-    observer,
-    oracles: alone.oracles,
-  });
+  const run = await build.runWorldSeed(scenario, seed, { observer, oracles: alone.oracles });
+  const { violation } = run;
   const findings = alone.found();
+  if (violation === undefined && number % RELATED_ONE_IN === 0) {
+    for (const [oracle, relation] of build.relations) {
+      const broken = relation({ ...run, seed }, new build.sim.Observer());
+      if (broken !== undefined) findings.push({ oracle, property: broken.property });
+    }
+  }
   const property = violation?.name ?? findings[0]?.property;
   return {
     property,
