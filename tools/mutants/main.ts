@@ -34,6 +34,8 @@ import { printFamilies } from './without-family.ts';
 const KILLS_ALONE = 3;
 const SHARE_KILLED = 0.9;
 const WORLD_SEEDS_CI = 1;
+/** Of no mutant at all: in CI a plain sweep came before. */
+const CONTROL_SEEDS_CI = 8;
 /** Oracles that count what was seen, or find only what no mutant of one build is: two courses of one run. */
 const JUDGE_NOTHING: ReadonlySet<string> = new Set(['coverage', 'replays']);
 /** What these show is work to be done: the ratchet file holds them, and no score. */
@@ -123,8 +125,9 @@ async function tryAll(
     const hint = ci === true ? hints.get(suspect.mutant.id) : undefined;
     // One that has moved is looked for everywhere.
     const seeds = hint === undefined ? limits.worlds.seeds : worldSeeds;
+    const isShort = ci === true && suspect === control;
     const trial = await tryMutant(suspect, places, {
-      core: { ...limits.core, hint },
+      core: { ...limits.core, hint, ...(isShort ? { seeds: CONTROL_SEEDS_CI } : {}) },
       worlds: { ...limits.worlds, seeds, hint },
     });
     if (suspect === control) {
