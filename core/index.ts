@@ -39,6 +39,7 @@ export * from './pump.ts';
 export * from './random.ts';
 export * from './reconcile.ts';
 export * from './snapshot-error.ts';
+export type { SnapshotMemory } from './snapshot-memory.ts';
 export * from './snapshot.ts';
 export * from './status.ts';
 export * from './time.ts';

@@ -2,7 +2,14 @@
 import type { ControlPlane } from './control-plane.ts';
 import type { DataPlane } from './data-plane.ts';
 import { coreCatalog } from './snapshot-classes.ts';
-import { restoreInto, takeFrom, type SnapshotOptions } from './snapshot-machines.ts';
+import {
+  draftFrom,
+  restoreInto,
+  takeFrom,
+  type DraftOptions,
+  type SnapshotDraft,
+  type SnapshotOptions,
+} from './snapshot-machines.ts';
 
 export interface ProxyMachines {
   readonly data: DataPlane;
@@ -15,6 +22,14 @@ export function snapshotProxy(
   options: SnapshotOptions = {},
 ): Uint8Array {
   return takeFrom(coreCatalog(), [data, control], options);
+}
+
+/** The same for somebody who is in a hurry: into memory that is used again, and without the checksum. */
+export function draftProxy(
+  { data, control }: ProxyMachines,
+  options: DraftOptions = {},
+): SnapshotDraft {
+  return draftFrom(coreCatalog(), [data, control], options);
 }
 
 /** See restoreSnapshot: both machines go on, or neither was touched. */

@@ -2,6 +2,7 @@
  * Numbers, text and blocks of bytes of a snapshot, written and read one after the other. A reader believes nothing: whatever
  * its bytes say, it ends with a value or with a SnapshotError.
  */
+import { assert } from './assert.ts';
 import { SnapshotError } from './snapshot-error.ts';
 
 /** The bits of one double, whichever way round the processor has them: the fingerprint says which. */
@@ -116,23 +117,20 @@ export const CHECKSUM_WORDS = 4;
 
 /**
  * Adds words to a checksum, in four lanes that the processor works on at once. Each step is a bijection of its lane, so
- * one changed word always shows; it finds accidents, and no forger.
+ * one changed word always shows; it finds accidents, and no forger. Of several parts each has a multiple of four words.
  */
 export function addToChecksum(sum: Int32Array, words: Int32Array): void {
+  assert(words.length % CHECKSUM_WORDS === 0, 'a part of a checksum ends with a step');
   let [a = 0, b = 0, c = 0, d = 0] = sum;
-  const whole = words.length - (words.length % CHECKSUM_WORDS);
-  for (let at = 0; at < whole; at += CHECKSUM_WORDS) {
+  for (let at = 0; at < words.length; at += CHECKSUM_WORDS) {
     a = Math.imul(a ^ (words[at] ?? 0), 0x9e3779b1);
     b = Math.imul(b ^ (words[at + 1] ?? 0), 0x85ebca6b);
     c = Math.imul(c ^ (words[at + 2] ?? 0), 0xc2b2ae35);
     d = Math.imul(d ^ (words[at + 3] ?? 0), 0x27d4eb2f);
   }
-  for (let at = whole; at < words.length; at += 1) {
-    a = Math.imul(a ^ (words[at] ?? 0), 0x9e3779b1);
-  }
-  sum[0] = a ^ (b >>> 16);
-  sum[1] = b ^ (c >>> 16);
-  sum[2] = c ^ (d >>> 16);
+  sum[0] = a;
+  sum[1] = b;
+  sum[2] = c;
   sum[3] = d;
 }
 
@@ -159,7 +157,14 @@ export function dataRuns(buffer: ArrayBuffer): number[] {
   return runs;
 }
 
+/** Four words at a time: where there is room for many flows and few of them, little else is asked. */
 function isZero(words: Int32Array, from: number, to: number): boolean {
-  for (let at = from; at < to; at += 1) if (words[at] !== 0) return false;
+  let at = from;
+  for (; at + 4 <= to; at += 4) {
+    const [a, b] = [words[at] ?? 0, words[at + 1] ?? 0];
+    const [c, d] = [words[at + 2] ?? 0, words[at + 3] ?? 0];
+    if ((a | b | c | d) !== 0) return false;
+  }
+  for (; at < to; at += 1) if (words[at] !== 0) return false;
   return true;
 }

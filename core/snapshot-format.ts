@@ -2,9 +2,9 @@
 
 /** "SUDP", read as a number. */
 export const MAGIC = 0x53554450;
-export const VERSION = 1;
+export const VERSION = 2;
 
-/** Words of the header: magic, version, fingerprint, length of all and of the graph in bytes, machines; then a checksum. */
+/** Words of the header: magic, version, fingerprint, length of all and of the graph in bytes, machines. */
 export const WORDS = {
   magic: 0,
   version: 1,
@@ -12,8 +12,7 @@ export const WORDS = {
   length: 3,
   graph: 4,
   machines: 5,
-  checksum: 8,
-  end: 12,
+  end: 8,
 } as const;
 
 /** What follows in the graph. */

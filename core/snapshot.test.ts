@@ -8,12 +8,13 @@ import { ControlPlane } from './control-plane.ts';
 import { DataPlane } from './data-plane.ts';
 import { OutputQueue } from './output-queue.ts';
 import type { PlaneOutput } from './plane-contract.ts';
-import { restoreProxy, snapshotProxy } from './proxy-snapshot.ts';
+import { draftProxy, restoreProxy, snapshotProxy } from './proxy-snapshot.ts';
 import { SnapshotError } from './snapshot-error.ts';
 import { SnapshotCatalog } from './snapshot-catalog.ts';
 import { coreCatalog } from './snapshot-classes.ts';
 import { fieldOf, fieldsOf, isObject } from './snapshot-objects.ts';
 import { restoreInto, seal, takeFrom } from './snapshot-machines.ts';
+import { SnapshotMemory } from './snapshot-memory.ts';
 import { restoreSnapshot, takeSnapshot } from './snapshot.ts';
 import { instant } from './time.ts';
 
@@ -99,11 +100,45 @@ describe('a snapshot', () => {
   });
 });
 
+describe('a draft of a snapshot', () => {
+  test('comes to the same bytes, in slices, whatever its memory held before', () => {
+    const { plane: data, control } = busy(5);
+    const listener = listenerConfig({ maxFlows: 2_000 });
+    const bench = new PlaneBench(configOf([clusterSettings()], [listener]));
+    bench.turn(() => {
+      for (let port = 1; port <= 2_000; port += 1) bench.client('a', `10.1.0.1:${port}`);
+    });
+    const memory = new SnapshotMemory();
+    for (const machines of [
+      { data, control },
+      { data: bench.plane, control },
+      { data, control },
+    ]) {
+      memory.fit(0).fill(0xff);
+      const slices = [...draftProxy(machines, { memory }).slices()];
+      const bytes = snapshotProxy(machines);
+      expect(Math.max(...slices.map(({ length }) => length))).toBeLessThanOrEqual(65_536);
+      expect(slices).toHaveLength(Math.ceil(bytes.length / 65_536));
+      expectSame(Uint8Array.from(slices.flatMap((slice) => [...slice])), bytes);
+    }
+    expect(memory.length).toBeGreaterThan(65_536);
+  });
+
+  test('stands in memory that was there, where that suffices', () => {
+    const { plane: data, control } = busy(6);
+    const memory = new SnapshotMemory();
+    const [one, other] = [0, 1].map(() => draftProxy({ data, control }, { memory }).whole());
+    expect(other?.buffer).toBe(one?.buffer);
+    const small = draftProxy({ data: new DataPlane(planeOptions()), control }, { memory });
+    expect(small.whole().buffer).toBe(one?.buffer);
+  });
+});
+
 describe('bytes that are no snapshot of such a machine', () => {
   const bench = busy(4);
   const bytes = takeSnapshot(bench.plane);
 
-  test.each([0, 1, 15, 16, 47, 48, 64, bytes.length - 16, bytes.length - 1])(
+  test.each([0, 1, 15, 16, 32, 47, 48, 64, bytes.length - 16, bytes.length - 1])(
     'are refused when only %i of them are left',
     (length) => {
       expectRefused(bytes.slice(0, length));
@@ -155,7 +190,7 @@ describe('bytes that are no snapshot of such a machine', () => {
     owner.planted = new Planted();
     const good = takeFrom(catalog, [owner]);
     const untouched = takeFrom(catalog, [new Owner()]);
-    for (let at = 48; at < good.length; at += 1) {
+    for (let at = 32; at < good.length - 16; at += 1) {
       for (let bit = 0; bit < 8; bit += 1) {
         const forged = good.slice();
         forged[at]! ^= 1 << bit;

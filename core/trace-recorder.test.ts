@@ -5,9 +5,11 @@ import { listenerId, requestId } from './brand.ts';
 import type { ControlInput, ControlMachine, ControlOutput } from './control-contract.ts';
 import type { GeneratedDirective, Report } from './directives.ts';
 import type { DataMachine, PlaneInput, PlaneOutput } from './plane-contract.ts';
+import { SnapshotDraft } from './snapshot-machines.ts';
+import type { SnapshotMemory } from './snapshot-memory.ts';
 import { instant, type Instant } from './time.ts';
 import { decodeTrace, entriesOf, type Trace, type TraceEntry } from './trace.ts';
-import { Recorder } from './trace-recorder.ts';
+import { Recorder, type RecorderOptions } from './trace-recorder.ts';
 
 const CLIENT: PlaneInput = {
   kind: 'ClientArrived',
@@ -203,13 +205,89 @@ describe('a segment that is full', () => {
   });
 });
 
-function setUp(segmentBytes: number): void {
+describe('the memory of snapshots', () => {
+  let drafts = 0;
+
+  /** A snapshot of `length` bytes that says which it is. */
+  function draftOf(memory: SnapshotMemory, length: number): SnapshotDraft {
+    const bytes = memory.fit(length).subarray(0, length);
+    bytes.fill(0);
+    drafts += 1;
+    bytes[0] = drafts;
+    return new SnapshotDraft(bytes);
+  }
+
+  test('is used again when a segment is no longer wanted, and not before', () => {
+    const given: ArrayBufferLike[] = [];
+    setUp(400, (memory) => {
+      const draft = draftOf(memory, 64);
+      given.push(memory.fit(0).buffer);
+      return draft;
+    });
+    turns(1, 120);
+    expect(given.length).toBeGreaterThan(4);
+    expect(given.map((buffer) => given.indexOf(buffer))).toEqual(given.map((_, n) => n % 2));
+  });
+
+  test('is not written over while somebody reads it, in the present segment either', () => {
+    setUp(400, (memory) => draftOf(memory, 64));
+    turns(1, 60);
+    const taken = recorder.take();
+    const before = traceOf(taken.segments);
+    expect(taken.segments.map(({ start }) => start.snapshot?.length)).toEqual([64, 64]);
+    turns(61, 300);
+    expect(traceOf(taken.segments)).toEqual(before);
+  });
+
+  test('is there before it is needed, as much as is expected', () => {
+    const lengths: number[] = [];
+    let expected = 1_000;
+    setUp(
+      4_000,
+      (memory) => {
+        lengths.push(memory.length);
+        return draftOf(memory, 64);
+      },
+      () => expected,
+    );
+    turns(1, 600);
+    expect(lengths.length).toBeGreaterThan(1);
+    expect(new Set(lengths)).toEqual(new Set([1_250]));
+    expected = 2_000;
+    const before = lengths.length;
+    turns(601, 2_000);
+    expect(lengths.length).toBeGreaterThan(before + 1);
+    expect(new Set(lengths.slice(before))).toEqual(new Set([2_500]));
+  });
+
+  test('that is long has a segment with room beside it', () => {
+    setUp(400, (memory) => draftOf(memory, 8_000));
+    turns(1, 400);
+    const [older, present] = recorder.take().segments;
+    expect(older?.start.snapshot?.length).toBe(8_000);
+    expect(older?.records.length).toBeGreaterThan(1_700);
+    expect(older?.records.length).toBeLessThan(2_000);
+    expect(present).toBeDefined();
+    expect(recorder.missed).toBe(0);
+  });
+});
+
+function setUp(
+  segmentBytes: number,
+  snapshot: RecorderOptions['snapshot'] = () => snapshots.shift(),
+  expectedBytes?: () => number,
+): void {
   data = new Puppet();
   control = new Puppet();
   snapshots = [];
-  recorder = new Recorder({ segmentBytes, snapshot: () => snapshots.shift() });
+  const expecting = expectedBytes === undefined ? {} : { expectedBytes };
+  recorder = new Recorder({ segmentBytes, snapshot, ...expecting });
   dataTap = recorder.tapData(data);
   controlTap = recorder.tapControl(control);
+}
+
+function turns(from: number, to: number): void {
+  for (let at = from; at <= to; at += 1) turn(CLIENT, at);
 }
 
 function turn(input: PlaneInput, at: number): void {

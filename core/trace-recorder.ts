@@ -6,27 +6,36 @@
 import type { ControlInput, ControlMachine, ControlOutput } from './control-contract.ts';
 import type { GeneratedDirective, Report } from './directives.ts';
 import type { DataMachine, PlaneInput, PlaneOutput, Wake } from './plane-contract.ts';
+import type { SnapshotDraft } from './snapshot-machines.ts';
+import { SnapshotMemory } from './snapshot-memory.ts';
 import { instant, type Instant } from './time.ts';
 import type { SegmentSource } from './trace.ts';
 import { ByteWriter } from './trace-bytes.ts';
-import { DIGEST_START, mixControlOutput, mixPlaneOutput, mixWake } from './trace-digest.ts';
-import type { SegmentStart } from './trace-header.ts';
-import { ASKED, putControlStep, putDataStep, UNFINISHED, type Values } from './trace-record.ts';
+import { mixControlOutput, mixPlaneOutput } from './trace-digest.ts';
+import { Lane, Unheard } from './trace-lane.ts';
+import { putControlStep, putDataStep, type Values } from './trace-record.ts';
 
 /** Commands and the like in one segment, which keeps them as they are: more of them begin another. */
 const VALUES_MAX = 256;
-/** What one machine said and the other has not heard. More, and messages are recorded in full until the next segment. */
-const UNHEARD_MAX = 1_024;
 /** Turns until a snapshot that could not be had is tried again. */
 const SNAPSHOT_PAUSE_TURNS = 1_024;
 /** A segment wants to end when this part of it is left, so that a long turn still fits. */
 const RESERVE = 8;
+/**
+ * A segment is at least this part of the snapshot that it begins with: 100,000 flows are copied in the time of two hundred
+ * questions, and then there is room for 150,000.
+ */
+const SNAPSHOT_PART = 4;
+/** So many times in a segment, memory is prepared for the snapshot that follows it. */
+const PREPARATIONS = 64;
 
 export interface RecorderOptions {
-  /** Size of each of the two segments, bytes. */
+  /** Size of each of the two segments, bytes; of one that begins with a long snapshot, a quarter of that. */
   readonly segmentBytes: number;
-  /** Both machines as they are; undefined: not now, and recording stops until it can be had. */
-  readonly snapshot: () => Uint8Array | undefined;
+  /** Both machines as they are, perhaps in this memory; undefined: not now, and recording stops until it can be had. */
+  readonly snapshot: (memory: SnapshotMemory) => Uint8Array | SnapshotDraft | undefined;
+  /** How long the next snapshot will be, about, bytes. */
+  readonly expectedBytes?: () => number;
 }
 
 /** What was recorded, and stays as it is until it is released. */
@@ -48,6 +57,10 @@ export class Recorder {
   private older: Segment | undefined;
   /** The buffer of a segment that is no longer wanted. */
   private spare: Uint8Array | undefined;
+  /** For a snapshot, where none can be used again. */
+  private fresh = new SnapshotMemory();
+  /** Where in the segment that is prepared next. */
+  private preparation = 0;
   private now: Instant = instant(0);
   /** Turns until the next try, after a snapshot that could not be had. */
   private pause = 0;
@@ -55,7 +68,7 @@ export class Recorder {
 
   constructor(options: RecorderOptions) {
     this.options = options;
-    this.segment = this.open(undefined);
+    this.segment = this.open(undefined, undefined);
   }
 
   /** The data plane, for its pump. It has heard nothing yet. */
@@ -76,13 +89,13 @@ export class Recorder {
   /** The older segment and the present one, as they are now. */
   take(): Recording {
     const { older, segment } = this;
+    const held = older === undefined ? [segment] : [older, segment];
+    for (const one of held) one.holders += 1;
     const present = { ...segment.source(), records: segment.records().slice() };
-    if (older === undefined) return { segments: [present], release: () => undefined };
-    older.holders += 1;
     return {
-      segments: [older.source(), present],
+      segments: older === undefined ? [present] : [older.source(), present],
       release: () => {
-        older.holders -= 1;
+        for (const one of held) one.holders -= 1;
       },
     };
   }
@@ -125,6 +138,7 @@ export class Recorder {
   dataWake(at: Instant | undefined): void {
     this.plane.asked(this.segment.out, at);
     if (this.segment.wantsEnd) this.turn();
+    else if (this.segment.out.at >= this.preparation) this.prepare();
   }
 
   controlWake(at: Instant | undefined): void {
@@ -149,25 +163,53 @@ export class Recorder {
       this.pause -= 1;
       return;
     }
-    const snapshot = this.options.snapshot();
+    const memory = this.memoryForNext();
+    const snapshot = this.options.snapshot(memory);
     if (snapshot === undefined) {
       this.pause = SNAPSHOT_PAUSE_TURNS;
       return;
     }
-    const { older } = this;
-    this.spare = older === undefined || older.holders > 0 ? undefined : older.out.bytes;
+    if (memory === this.fresh) this.fresh = new SnapshotMemory();
+    this.spare = this.retired?.out.bytes;
     this.older = this.segment;
-    this.segment = this.open(snapshot);
+    this.segment = this.open(snapshot, memory);
   }
 
-  private open(snapshot: Uint8Array | undefined): Segment {
-    const bytes = this.spare ?? new Uint8Array(this.options.segmentBytes);
+  /** The older segment, if nobody would miss it when another begins. */
+  private get retired(): Segment | undefined {
+    return this.older?.holders === 0 ? this.older : undefined;
+  }
+
+  /** The older snapshot's, unless another was prepared because that is too small. */
+  private memoryForNext(): SnapshotMemory {
+    const { fresh } = this;
+    const used = this.retired?.memory;
+    return used === undefined || used.length < fresh.length ? fresh : used;
+  }
+
+  /** Memory for the next snapshot, a little at a time, so that the system need not hand it out in the middle of that. */
+  private prepare(): void {
+    const { out, limit } = this.segment;
+    this.preparation = out.at + limit / PREPARATIONS;
+    const expected = this.options.expectedBytes?.() ?? 0;
+    const used = this.retired?.memory;
+    if (used === undefined || used.length < expected) this.fresh.prepare(expected);
+  }
+
+  private open(snapshot: SegmentSource['start']['snapshot'], memory: Segment['memory']): Segment {
+    const size = Math.max(
+      this.options.segmentBytes,
+      Math.ceil((snapshot?.length ?? 0) / SNAPSHOT_PART),
+    );
+    const { spare } = this;
+    const bytes = spare !== undefined && spare.length >= size ? spare : new Uint8Array(size);
     this.spare = undefined;
+    this.preparation = 0;
     this.plane.start();
     this.control.start();
     const directives = this.unheard.directives.start();
     const reports = this.unheard.reports.start();
-    return new Segment(bytes, { at: this.now, snapshot, directives, reports });
+    return new Segment(bytes, { at: this.now, snapshot, directives, reports }, memory);
   }
 }
 
@@ -181,15 +223,19 @@ class Segment implements Values {
   /** Those who read it, and must not see it written over. */
   holders = 0;
   isFull = false;
-  private readonly start: SegmentStart;
+  /** Where its snapshot stands, if it has any. */
+  readonly memory: SnapshotMemory | undefined;
+  /** Beyond this it wants to end. */
+  readonly limit: number;
+  private readonly start: SegmentSource['start'];
   private readonly values: unknown[] = [];
-  private readonly limit: number;
   /** Up to where it is whole. */
   private end = 0;
 
-  constructor(bytes: Uint8Array, start: SegmentStart) {
+  constructor(bytes: Uint8Array, start: SegmentSource['start'], memory: Segment['memory']) {
     this.out = new ByteWriter(bytes);
     this.start = start;
+    this.memory = memory;
     this.limit = bytes.length - Math.floor(bytes.length / RESERVE);
   }
 
@@ -218,87 +264,6 @@ class Segment implements Values {
 
   source(): SegmentSource {
     return { start: this.start, values: [...this.values], records: this.records() };
-  }
-}
-
-/** The outputs of one machine, and the record they belong to. */
-class Lane {
-  digest = DIGEST_START;
-  /** Where the record of the last input begins; negative: there is none. */
-  private record = -1;
-  /** Not all outputs of its last input were taken, whether that was recorded or not. */
-  isBusy = false;
-  private isOpen = false;
-  private isAsked = true;
-
-  start(): void {
-    this.digest = DIGEST_START;
-    this.forget();
-  }
-
-  forget(): void {
-    this.record = -1;
-    this.isOpen = false;
-    this.isAsked = true;
-  }
-
-  begins(out: ByteWriter): void {
-    this.record = out.at;
-    this.isOpen = true;
-    this.isAsked = false;
-  }
-
-  /** All outputs of the last input were taken. */
-  drained({ bytes }: ByteWriter): void {
-    this.isBusy = false;
-    if (!this.isOpen) return;
-    this.isOpen = false;
-    bytes[this.record] = (bytes[this.record] ?? 0) & ~UNFINISHED;
-    this.stamp(bytes);
-  }
-
-  /** The first question after an input counts: more of them change nothing. */
-  asked({ bytes }: ByteWriter, at: Instant | undefined): void {
-    if (this.isOpen || this.isAsked) return;
-    this.isAsked = true;
-    this.digest = mixWake(this.digest, at);
-    bytes[this.record] = (bytes[this.record] ?? 0) | ASKED;
-    this.stamp(bytes);
-  }
-
-  private stamp(bytes: Uint8Array): void {
-    const { digest, record } = this;
-    bytes[record + 1] = digest;
-    bytes[record + 2] = digest >>> 8;
-    bytes[record + 3] = digest >>> 16;
-    bytes[record + 4] = digest >>> 24;
-  }
-}
-
-/** Messages on their way from one machine to the other, in order. */
-class Unheard<T> {
-  private messages: T[] = [];
-  private isLost = false;
-
-  push(message: T): void {
-    if (this.isLost) return;
-    this.messages.push(message);
-    if (this.messages.length <= UNHEARD_MAX) return;
-    this.isLost = true;
-    this.messages = [];
-  }
-
-  /** Whether `message` is the next that is due; it no longer is then. */
-  take(message: T): boolean {
-    if (this.messages[0] !== message || this.messages.length === 0) return false;
-    this.messages.shift();
-    return true;
-  }
-
-  /** What is on its way when a segment begins. */
-  start(): readonly T[] {
-    this.isLost = false;
-    return [...this.messages];
   }
 }
 

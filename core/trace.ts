@@ -3,6 +3,7 @@
  * the run: whatever the outside answered is an input, and the core adds nothing of its own. A file is a row of blocks, each
  * with its length and checksum, so that damage is told from a difference.
  */
+import { SnapshotDraft } from './snapshot-machines.ts';
 import { instant, type Instant } from './time.ts';
 import { ByteReader, ByteWriter, TraceDamage } from './trace-bytes.ts';
 import { checksum } from './trace-checksum.ts';
@@ -30,12 +31,15 @@ const BLOCK_BYTES_MAX = 65_536;
 
 /** A stretch of inputs without a gap. */
 export interface SegmentSource {
-  readonly start: SegmentStart;
+  readonly start: Omit<SegmentStart, 'snapshot'> & {
+    readonly snapshot: Uint8Array | SnapshotDraft | undefined;
+  };
   readonly values: readonly unknown[];
   readonly records: Uint8Array;
 }
 
 export interface TraceSegment extends SegmentSource {
+  readonly start: SegmentStart;
   /** Inputs, the last perhaps unfinished. */
   readonly count: number;
   /** Number of the first input, counted over the whole trace from 1. */
@@ -70,7 +74,9 @@ export function* encodeTrace(
   for (const { start, values, records } of segments) {
     const { at, directives, reports, snapshot } = start;
     yield block(START, encodeValue({ at, directives, reports, snapshot: snapshot !== undefined }));
-    yield* blocks(SNAPSHOT, snapshot ?? new Uint8Array(0));
+    if (snapshot instanceof SnapshotDraft) {
+      for (const slice of snapshot.slices()) yield block(SNAPSHOT, slice);
+    } else if (snapshot !== undefined) yield* blocks(SNAPSHOT, snapshot);
     for (const value of values) yield block(VALUE, encodeValue(value));
     yield* blocks(RECORDS, records);
   }

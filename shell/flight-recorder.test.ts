@@ -21,13 +21,13 @@ const PLANE = {
 const CONTROL = { randomSeed: { high: 7, low: 8 } };
 
 let folder: string;
-let room: number;
-/** How many flows there was room for, each time that recording stopped. */
-let stops: number[];
+let hasMemory: boolean;
+/** Why, each time that recording stopped. */
+let stops: string[];
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'sozu-udp-recorder-'));
-  room = 100;
+  hasMemory = true;
   stops = [];
 });
 
@@ -108,28 +108,41 @@ describe('a recorder', () => {
     expect([stops, flight.recorder.missed]).toEqual([[], 0]);
   });
 
-  test('stops, and says so once, where a snapshot would take long', () => {
+  test('stops, and says so once, while there is no memory for a snapshot', () => {
     const { flight, plane } = recording();
-    room = 1_001;
+    hasMemory = false;
     turns(plane, 1, 20_000);
-    expect(stops).toEqual([1_001]);
+    expect(stops).toEqual(['Array buffer allocation failed']);
     expect(flight.recorder.missed).toBeGreaterThan(0);
-    room = 1_000;
+    hasMemory = true;
     const { missed } = flight.recorder;
     turns(plane, 20_001, 25_000);
     expect(flight.recorder.missed).toBeLessThan(missed + 5_000);
   });
+
+  test('lets no other error of a snapshot pass', () => {
+    const { plane } = recording(folder, () => {
+      throw new TypeError('planted');
+    });
+    expect(() => turns(plane, 1, 20_000)).toThrow('planted');
+  });
 });
 
-function recording(where = folder): { flight: FlightRecorder; plane: DataMachine } {
+function recording(
+  where = folder,
+  snapshot = (): Uint8Array => Uint8Array.of(1),
+): { flight: FlightRecorder; plane: DataMachine } {
   const flight = new FlightRecorder(
     { segmentBytes: 200_000, folder: where },
     {
       plane: PLANE,
       control: CONTROL,
-      snapshot: () => Uint8Array.of(1),
-      room: () => room,
-      stopped: (flows) => stops.push(flows),
+      snapshot: () => {
+        if (hasMemory) return snapshot();
+        throw new RangeError('Array buffer allocation failed');
+      },
+      flows: () => 100,
+      stopped: ({ message }) => stops.push(message),
     },
   );
   return { flight, plane: flight.recorder.tapData(new DataPlane(PLANE)) };

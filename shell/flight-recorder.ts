@@ -19,6 +19,8 @@ import {
   Recorder,
   type ControlOptions,
   type PlaneOptions,
+  type RecorderOptions,
+  type SnapshotMemory,
   type TraceHeader,
 } from '../core/index.ts';
 import { buildName } from './version.ts';
@@ -39,20 +41,18 @@ const TRACES_MAX = 16;
 /** Also of one that its writer did not come to finish, because it was killed: that takes room as well. */
 const TRACE_NAME = /^sozu-udp-.*\.trace(?:\.part)?$/;
 
-/** A snapshot takes no more than this for each flow that there is room for, bytes; measured 171 to 406. */
+/** What a snapshot takes for each live flow, about, bytes; and for all that is no flow. */
 const SNAPSHOT_BYTES_PER_FLOW = 400;
-
-/** A snapshot may be so many times as long as a segment. It takes a millisecond for each MiB, in which nobody is served. */
-const SNAPSHOT_SEGMENTS_MAX = 2;
+const SNAPSHOT_BYTES = 131_072;
 
 export interface FlightOptions {
   readonly plane: PlaneOptions;
   readonly control: ControlOptions;
-  readonly snapshot: () => Uint8Array;
-  /** Flows that all listeners have room for. */
-  readonly room: () => number;
-  /** Called once, when recording stops because snapshots would take too long. */
-  readonly stopped: (room: number) => void;
+  readonly snapshot: RecorderOptions['snapshot'];
+  /** Live flows of all listeners. */
+  readonly flows: () => number;
+  /** Called once, when recording stops because there is no memory for a snapshot. */
+  readonly stopped: (error: RangeError) => void;
 }
 
 export class FlightRecorder {
@@ -70,7 +70,11 @@ export class FlightRecorder {
     this.settings = settings;
     this.options = options;
     const { segmentBytes } = settings;
-    this.recorder = new Recorder({ segmentBytes, snapshot: () => this.snapshot() });
+    this.recorder = new Recorder({
+      segmentBytes,
+      snapshot: (memory) => this.snapshot(memory),
+      expectedBytes: () => SNAPSHOT_BYTES + SNAPSHOT_BYTES_PER_FLOW * options.flows(),
+    });
   }
 
   /**
@@ -105,13 +109,16 @@ export class FlightRecorder {
     return path;
   }
 
-  private snapshot(): Uint8Array | undefined {
-    const room = this.options.room();
-    const limit = SNAPSHOT_SEGMENTS_MAX * this.settings.segmentBytes;
-    if (SNAPSHOT_BYTES_PER_FLOW * room <= limit) return this.options.snapshot();
-    if (!this.hasStopped) this.options.stopped(room);
-    this.hasStopped = true;
-    return undefined;
+  /** Traffic goes on where a recording cannot. */
+  private snapshot(memory: SnapshotMemory): ReturnType<RecorderOptions['snapshot']> {
+    try {
+      return this.options.snapshot(memory);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      if (!this.hasStopped) this.options.stopped(error);
+      this.hasStopped = true;
+      return undefined;
+    }
   }
 
   private async write(reason: DumpReason): Promise<string> {

@@ -6,11 +6,11 @@ import { randomBytes } from 'node:crypto';
 import {
   ControlPlane,
   ControlPump,
+  draftProxy,
   formatAddress,
   formatIp,
   parseIp,
   PLACEMENT_SEED,
-  snapshotProxy,
   type Address,
   type ClusterCounters,
   type Command,
@@ -103,10 +103,10 @@ export class Proxy {
       recorder &&
       new FlightRecorder(recorder, {
         ...options,
-        snapshot: () => snapshotProxy(machines, { payloads: 'lengths' }),
-        room: () => this.planes.figures.room,
-        stopped: (room) => {
-          log.warn({ room }, 'too many flows to record: a larger recorder_segment_size allows it');
+        snapshot: (memory) => draftProxy(machines, { payloads: 'lengths', memory }),
+        flows: () => machines.data.flowCount,
+        stopped: ({ message }) => {
+          log.warn({ error: message }, 'recording stops: there is no memory for a snapshot');
         },
       });
     const taps = this.recorder?.recorder;

@@ -77,7 +77,11 @@ async function runFlowList({ options, placement, progress, print }: Context): Pr
 }
 
 function runSnapshots({ print }: Context): Outcome {
-  const data = measureSnapshots([10_000, 100_000]);
+  const data = measureSnapshots([
+    { flows: 10_000, room: 10_000 },
+    { flows: 100_000, room: 100_000 },
+    { flows: 10_000, room: 1_000_000 },
+  ]);
   print(['', ...snapshotReport(data)]);
   return { figures: [], data };
 }

@@ -85,26 +85,36 @@ export function flowListReport(result: FlowListResult): string[] {
 }
 
 export function snapshotReport(costs: readonly SnapshotCost[]): string[] {
+  const times = (of: Quartiles): string[] => [
+    of.median.toFixed(1),
+    between(of, (one) => one.toFixed(1)),
+  ];
   return [
-    'a snapshot of a data plane, and client datagrams before it and after the way back',
+    'a snapshot of a data plane, into new memory and into memory used before; what is left to do in slices;',
+    'the way back; and client datagrams before it and after the way back',
     ...table([
       [
         'flows',
+        'room',
         'bytes',
-        'take: ms',
+        'first: ms',
         '(quartiles)',
+        'later: ms',
+        '(quartiles)',
+        'slice: ms',
         'restore: ms',
         '(quartiles)',
         'before: ns',
         'after: ns',
       ],
-      ...costs.map(({ flows, bytes, take, restore, before, restored }) => [
+      ...costs.map(({ flows, room, bytes, first, later, slice, restore, before, restored }) => [
         whole(flows),
+        whole(room),
         whole(bytes),
-        take.median.toFixed(1),
-        between(take, (one) => one.toFixed(1)),
-        restore.median.toFixed(1),
-        between(restore, (one) => one.toFixed(1)),
+        ...times(first),
+        ...times(later),
+        slice.median.toFixed(2),
+        ...times(restore),
         whole(before.median),
         whole(restored.median),
       ]),

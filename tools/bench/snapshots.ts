@@ -1,6 +1,7 @@
 /**
- * What a snapshot costs: the time that a data plane with so many live flows stands still for it, its bytes, and the time of
- * the way back. And what it leaves behind: forwarding by the machine that ran before, and by the one that was restored.
+ * What a snapshot costs: the time that a data plane with so many live flows stands still for it, into new memory and into
+ * memory that was used before, its bytes, and the time of the rest: its checksum, and the way back. And what it leaves behind:
+ * forwarding by the machine that ran before, and by the one that was restored.
  */
 import { ipv4 } from '../../core/address.ts';
 import { listenerId } from '../../core/brand.ts';
@@ -10,19 +11,30 @@ import { DataPlane } from '../../core/data-plane.ts';
 import { initialDirectives } from '../../core/directives.ts';
 import { PLACEMENT_SEED } from '../../core/hash.ts';
 import type { PlaneInput, PlaneOptions } from '../../core/plane-contract.ts';
+import { coreCatalog } from '../../core/snapshot-classes.ts';
+import { draftFrom, type SnapshotDraft } from '../../core/snapshot-machines.ts';
+import { SnapshotMemory } from '../../core/snapshot-memory.ts';
 import { restoreSnapshot, takeSnapshot } from '../../core/snapshot.ts';
 import { instant, seconds } from '../../core/time.ts';
 import { quartiles, type Quartiles } from './statistics.ts';
 
-export interface SnapshotCost {
-  readonly flows: number;
+export interface SnapshotCost extends Population {
   readonly bytes: number;
-  /** Milliseconds by the clock. */
-  readonly take: Quartiles;
+  /** Milliseconds by the clock, as the ones below: the traffic stands still. */
+  readonly first: Quartiles;
+  readonly later: Quartiles;
+  /** The longest slice of what is left to do when somebody reads it. */
+  readonly slice: Quartiles;
   readonly restore: Quartiles;
   /** Nanoseconds per client datagram. */
   readonly before: Quartiles;
   readonly restored: Quartiles;
+}
+
+/** Live flows, each of a client of its own, and how many there is room for. */
+export interface Population {
+  readonly flows: number;
+  readonly room: number;
 }
 
 const ROUNDS = 15;
@@ -34,44 +46,68 @@ const OPTIONS: PlaneOptions = {
   randomSeed: { high: 3, low: 4 },
 };
 
-/** Of planes with room for just so many flows. */
-export function measureSnapshots(populations: readonly number[]): SnapshotCost[] {
+export function measureSnapshots(populations: readonly Population[]): SnapshotCost[] {
   return populations.map(measureOne);
 }
 
-function measureOne(flows: number): SnapshotCost {
-  const plane = newPlane(flows);
-  const take: number[] = [];
-  const restore: number[] = [];
-  const before: number[] = [];
-  const restored: number[] = [];
+function measureOne({ flows, room }: Population): SnapshotCost {
+  const plane = newPlane(flows, room);
+  const times = { first: [], later: [], slice: [], restore: [], before: [], restored: [] };
+  const { first, later, slice, restore, before, restored }: Record<keyof typeof times, number[]> =
+    times;
+  const memory = new SnapshotMemory();
   let bytes = 0;
   for (let round = 0; round < ROUNDS; round += 1) {
     before.push(forward(plane, flows));
-    const began = performance.now();
+    first.push(timeOf(() => draftOf(plane, new SnapshotMemory())));
+    // Used once before it counts, and colder each time than a second snapshot right after the first.
+    if (round === 0) draftOf(plane, memory);
+    forward(plane, flows);
+    later.push(timeOf(() => draftOf(plane, memory)));
+    slice.push(longestSlice(draftOf(plane, memory)));
     const snapshot = takeSnapshot(plane);
-    const taken = performance.now();
     const other = new DataPlane(OPTIONS);
-    restoreSnapshot(other, snapshot);
-    const ended = performance.now();
+    restore.push(timeOf(() => restoreSnapshot(other, snapshot)));
     restored.push(forward(other, flows));
-    take.push(taken - began);
-    restore.push(ended - taken);
     bytes = snapshot.length;
   }
   return {
     flows,
+    room,
     bytes,
-    take: quartiles(take),
+    first: quartiles(first),
+    later: quartiles(later),
+    slice: quartiles(slice),
     restore: quartiles(restore),
     before: quartiles(before),
     restored: quartiles(restored),
   };
 }
 
-function newPlane(flows: number): DataPlane {
+function draftOf(plane: DataPlane, memory: SnapshotMemory): SnapshotDraft {
+  return draftFrom(coreCatalog(), [plane], { payloads: 'lengths', memory });
+}
+
+function longestSlice(draft: SnapshotDraft): number {
+  let longest = 0;
+  let began = performance.now();
+  for (const _ of draft.slices()) {
+    const ended = performance.now();
+    longest = Math.max(longest, ended - began);
+    began = ended;
+  }
+  return longest;
+}
+
+function timeOf(work: () => void): number {
+  const began = performance.now();
+  work();
+  return performance.now() - began;
+}
+
+function newPlane(flows: number, room: number): DataPlane {
   const plane = new DataPlane(OPTIONS);
-  const config = { listeners: [listenerWith(flows)], clusters: [cluster()], grace: seconds(5) };
+  const config = { listeners: [listenerWith(room)], clusters: [cluster()], grace: seconds(5) };
   for (const directive of initialDirectives(config)) {
     feed(plane, { kind: 'Directed', message: { generation: 1, directive } });
   }
@@ -100,7 +136,7 @@ function feed(plane: DataPlane, input: PlaneInput): void {
 const PAYLOAD = new Uint8Array(64).fill(1);
 
 function datagramOf(flow: number): PlaneInput {
-  const src = ipv4(0x0a000000 + Math.floor(flow / 50_000), 1_024 + (flow % 50_000));
+  const src = ipv4(0x0a000000 + flow, 1_024 + (flow % 50_000));
   const listener = listenerId(0);
   return { kind: 'ClientArrived', listener, src, local: undefined, payload: PAYLOAD };
 }
