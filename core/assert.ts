@@ -3,7 +3,7 @@
  * counted, input from an operator is answered. See doc/ARCHITECTURE.md, "When an assertion fails".
  */
 
-/** A bug in this program. Whoever catches it may restart a listener; nobody may carry on with its state. */
+/** A bug in this program. Who catches it may restart a listener (listener-restarts.ts); nobody may carry on with its state. */
 export class AssertionError extends Error {
   override readonly name: string = 'AssertionError';
 }

@@ -16,7 +16,7 @@ import {
   removedClusters,
 } from './control-directives.ts';
 import { addressKey, applyCommands, EMPTY_STATE, type ControlState } from './control-state.ts';
-import type { Directive, Report } from './directives.ts';
+import { isForPeople, type Directive, type Report } from './directives.ts';
 import { PLACEMENT_SEED, type Hash64 } from './hash.ts';
 import type { Health } from './health/hysteresis.ts';
 import { evaluateAvailability, RollUp } from './health/roll-up.ts';
@@ -247,6 +247,7 @@ export class ControlPlane {
   }
 
   private onReport(report: Report, now: Instant): void {
+    if (isForPeople(report)) return undefined;
     switch (report.kind) {
       case 'BackendRefused':
         this.watch.refused(report.cluster, report.address, report.flow, now);
@@ -264,11 +265,6 @@ export class ControlPlane {
         return this.onListenerFailed(report, now);
       case 'ListenerOpened':
         this.failures.delete(addressKey(report.address));
-        return undefined;
-      case 'ListenerClosed':
-      case 'UpstreamFailed':
-      case 'FlowEnded':
-      case 'FlowEndsSuppressed':
         return undefined;
       default:
         return assertNever(report);

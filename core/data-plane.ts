@@ -12,6 +12,7 @@ import { Egress } from './egress.ts';
 import { Evidence } from './evidence.ts';
 import { FlowQueries } from './flow-query.ts';
 import { listenerAnswered, retryListener } from './listener-opening.ts';
+import { ListenerRestarts } from './listener-restarts.ts';
 import { GuardedBackends, LoopGuard } from './loop-guard.ts';
 import { Losses } from './losses.ts';
 import type { UdpManager } from './manager.ts';
@@ -49,6 +50,7 @@ export class DataPlane {
   private readonly losses: Losses;
   private readonly queries: FlowQueries;
   private readonly stuck: StuckSockets;
+  private readonly restarts: ListenerRestarts;
   private stopping: Stopping | undefined;
   private stopped = false;
   private generation = 0;
@@ -65,6 +67,7 @@ export class DataPlane {
     const upstreams = new Upstreams({ outputs, clusters, egress, evidence, losses, sources });
     this.upstreams = upstreams;
     const drain = (listener: Listener, now: Instant): void => this.drain(listener, now);
+    const report = (one: Report): void => this.report(one);
     this.listeners = new Listeners({
       options,
       outputs,
@@ -72,9 +75,11 @@ export class DataPlane {
       egress,
       upstreams,
       drain,
-      report: (report) => this.report(report),
+      report,
     });
-    const { listeners } = this;
+    const { listeners, lent } = this;
+    const max = options.restartsPerMinute ?? 0;
+    this.restarts = new ListenerRestarts({ max, listeners, lent, drain, report });
     this.planeClusters = new PlaneClusters({ clusters, listeners, losses, loops });
     const { placementSeed } = options;
     const { fates } = losses;
@@ -122,8 +127,7 @@ export class DataPlane {
       if (retry !== undefined) this.outputs.push(retry);
       const armed = listener.manager.pollTimeout();
       if (armed === undefined || armed > now) continue;
-      listener.manager.handleTimeout(now);
-      this.drain(listener, now);
+      this.restarts.timeout(listener, now);
     }
     this.losses.sweep.slice(this.listeners.byNumber, now, (listener) => this.drain(listener, now));
     if (this.stopping !== undefined && this.stopping.deadline <= now) this.stop(now);
@@ -183,11 +187,12 @@ export class DataPlane {
     listener.counters.clientReceived += 1;
     this.lent.cluster = this.clusters.of(listener.config);
     this.lent.hold = this.sources.holdFor(this.lent.cluster, now);
-    listener.manager.handleInput(
-      { kind: 'ClientDatagram', src, local, payload, backends: this.lent },
+    const { lent: backends } = this;
+    this.restarts.datagram(
+      listener,
+      { kind: 'ClientDatagram', src, local, payload, backends },
       now,
     );
-    this.drain(listener, now);
   }
 
   private onBackendArrived(socket: SocketId, payload: Uint8Array, now: Instant): void {
@@ -200,8 +205,7 @@ export class DataPlane {
       return;
     }
     this.upstreams.answered(socket);
-    listener.manager.handleInput({ kind: 'BackendDatagram', flow: flowId(slot), payload }, now);
-    this.drain(listener, now);
+    this.restarts.datagram(listener, { kind: 'BackendDatagram', flow: flowId(slot), payload }, now);
   }
 
   private onRefused(socket: SocketId): void {

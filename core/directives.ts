@@ -118,6 +118,16 @@ export type Report =
       readonly change: number;
       readonly flows: number;
     }
+  /** An assertion of its flow machine failed, a bug of ours: it goes on with another, and without these flows. */
+  | {
+      readonly kind: 'ListenerRestarted';
+      readonly generation: number;
+      readonly listener: ListenerId;
+      readonly address: Address;
+      readonly flowsClosed: number;
+      /** What should have been true. */
+      readonly claim: string;
+    }
   | { readonly kind: 'Answered'; readonly request: RequestId; readonly answer: FlowAnswer }
   /**
    * An upstream socket could not be opened; its flow was aborted, unless another source address served it: that is told only
@@ -135,6 +145,31 @@ export type Report =
   | { readonly kind: 'FlowEndsSuppressed'; readonly suppressed: number }
   /** Everything is closed, and how many flows the stop cut short. */
   | { readonly kind: 'Stopped'; readonly generation: number; readonly flowsClosed: number };
+
+/** Whoever runs the proxy is told; the control plane does nothing about these. */
+type ForPeople = Extract<
+  Report,
+  {
+    kind:
+      | 'ListenerClosed'
+      | 'ListenerRestarted'
+      | 'UpstreamFailed'
+      | 'FlowEnded'
+      | 'FlowEndsSuppressed';
+  }
+>;
+
+const FOR_PEOPLE: ReadonlySet<string> = new Set<ForPeople['kind']>([
+  'ListenerClosed',
+  'ListenerRestarted',
+  'UpstreamFailed',
+  'FlowEnded',
+  'FlowEndsSuppressed',
+]);
+
+export function isForPeople(report: Report): report is ForPeople {
+  return FOR_PEOPLE.has(report.kind);
+}
 
 /** The directives that bring a data plane from nothing to `config`: clusters first, so that no listener opens without. */
 export function initialDirectives(config: Config): Directive[] {

@@ -66,13 +66,14 @@ export class FlowTable {
   /** Slots below this were used before; the rest has never been touched. */
   private used = 0;
   private live = 0;
-  private serials = 0;
+  private serials: number;
   private slots: number;
 
-  /** Room for `capacity` flows, keyed by the local address too if `byLocal`. */
-  constructor(capacity: number, seed: TableSeed, byLocal: boolean) {
+  /** Room for `capacity` flows, keyed by the local address too if `byLocal`. The first has the serial number `before` + 1. */
+  constructor(capacity: number, seed: TableSeed, byLocal: boolean, before = 0) {
     this.seed = seed;
     this.byLocal = byLocal;
+    this.serials = before;
     this.slots = capacity;
     this.records = new Int32Array(capacity * STRIDE);
     this.doubles = new Float64Array(this.records.buffer);

@@ -30,6 +30,8 @@ export interface LiveFlowsOptions {
   readonly tableSeed: TableSeed;
   /** Whether the local address is part of the flow key: on a wildcard listener. */
   readonly keyedByLocal?: boolean;
+  /** Numbers that were given to flows before. */
+  readonly flowsBefore?: number;
 }
 
 export class LiveFlows {
@@ -46,8 +48,8 @@ export class LiveFlows {
   private readonly outputs: OutputQueue<Output>;
 
   constructor(capacity: number, options: LiveFlowsOptions, outputs: OutputQueue<Output>) {
-    const { tableSeed, keyedByLocal } = options;
-    this.table = new FlowTable(capacity, tableSeed, keyedByLocal ?? false);
+    const { tableSeed, keyedByLocal, flowsBefore } = options;
+    this.table = new FlowTable(capacity, tableSeed, keyedByLocal ?? false, flowsBefore);
     this.deadlines = new Deadlines(capacity);
     this.sources = new SourceLimits(capacity, tableSeed);
     this.rates = new FlowRates(capacity);

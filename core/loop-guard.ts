@@ -50,6 +50,8 @@ export class GuardedBackends implements BackendSource {
   cluster: Cluster | undefined;
   /** Why nobody may open a flow at present: the machine has no socket for it. */
   hold: Refusal | undefined;
+  /** Whether it is at work on what listeners share, or failed at that. */
+  isBusy = false;
   private readonly guard: LoopGuard;
   private readonly fates: Fates;
 
@@ -59,7 +61,10 @@ export class GuardedBackends implements BackendSource {
   }
 
   select(key: Hash64, now: Instant): Backend | undefined {
-    return this.cluster?.backends.select(key, now);
+    this.isBusy = true;
+    const backend = this.cluster?.backends.select(key, now);
+    this.isBusy = false;
+    return backend;
   }
 
   denies(src: Address): boolean {
@@ -69,7 +74,11 @@ export class GuardedBackends implements BackendSource {
   /** Rates last: who cannot be served for another reason has spent nothing. */
   refuses(src: Address, local: Address | undefined, now: Instant): Refusal | undefined {
     if (this.guard.refuses(src, local, this.cluster)) return 'Loop';
-    return this.hold ?? this.cluster?.policer.refuses(src, now);
+    if (this.hold !== undefined) return this.hold;
+    this.isBusy = true;
+    const refusal = this.cluster?.policer.refuses(src, now);
+    this.isBusy = false;
+    return refusal;
   }
 
   fateOf(backend: Backend): Fate {

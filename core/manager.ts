@@ -51,6 +51,8 @@ export interface ManagerOptions {
   readonly tableSeed: TableSeed;
   /** Whether the local address is part of the flow key: on a wildcard listener. */
   readonly keyedByLocal?: boolean;
+  /** Flows of an earlier machine, at most: numbers of these go on behind them. */
+  readonly flowsBefore?: number;
 }
 
 export class UdpManager {

@@ -30,6 +30,7 @@ export interface ListenerCounters {
   upstreamOpenFailed: number;
   upstreamRefused: number;
   socketsGivenUp: number;
+  restarts: number;
   sendFailedLate: number;
   loopsRefused: number;
   headersRefused: number;
@@ -75,12 +76,17 @@ export const CATALOGUE: Readonly<Record<keyof ListenerCounters, MetricDescriptio
   closedResponses: ours('udp.flows.closed.responses', 'flows', 'closed with their last reply'),
   closedRequests: ours('udp.flows.closed.requests', 'flows', 'closed with their last request'),
   closedDrain: ours('udp.flows.closed.drain', 'flows', 'closed with their listener'),
-  closedAborted: ours('udp.flows.closed.aborted', 'flows', 'closed for want of a socket'),
+  closedAborted: ours(
+    'udp.flows.closed.aborted',
+    'flows',
+    'closed for want of a socket, or by a restart',
+  ),
   closedBackendLost: ours('udp.flows.closed.backend_lost', 'flows', 'closed with their backend'),
   closedKilled: ours('udp.flows.closed.killed', 'flows', 'closed by an operator'),
   upstreamOpenFailed: ours('udp.upstream.open_failed', 'events', 'upstream sockets not opened'),
   upstreamRefused: ours('udp.upstream.refused', 'events', 'refusals (ICMP) seen from backends'),
   socketsGivenUp: ours('udp.sockets.given_up', 'events', 'without room for too long'),
+  restarts: ours('udp.listener.restarts', 'events', 'after a bug of ours, without its flows'),
   sendFailedLate: ours('udp.send.failed_late', 'datagrams', 'lost after the kernel took them'),
   loopsRefused: ours(
     'udp.datagrams.loops',
@@ -107,7 +113,7 @@ export const CATALOGUE: Readonly<Record<keyof ListenerCounters, MetricDescriptio
   droppedClosed: ours(
     'udp.datagrams.dropped.closed',
     'datagrams',
-    'waiting when their socket closed',
+    'waiting when their socket closed, or the cause of a restart',
   ),
   droppedDenied: ours('udp.datagrams.dropped.denied', 'datagrams', 'from a source kept out'),
   droppedNewFlowRate: ours(
@@ -157,6 +163,7 @@ export function newCounters(): ListenerCounters {
     upstreamOpenFailed: 0,
     upstreamRefused: 0,
     socketsGivenUp: 0,
+    restarts: 0,
     sendFailedLate: 0,
     loopsRefused: 0,
     headersRefused: 0,

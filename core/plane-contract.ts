@@ -17,6 +17,11 @@ export interface PlaneOptions {
   readonly hosts?: readonly Address[];
   /** Flows that one turn may close because their backend is lost; 256 unless given. */
   readonly closesPerTurn?: number | undefined;
+  /**
+   * Listeners that may be started afresh in a minute, each after an assertion of its flow machine failed. None unless given:
+   * then whoever drives the machine hears of each failure.
+   */
+  readonly restartsPerMinute?: number | undefined;
 }
 
 export type PlaneInput =

@@ -14,7 +14,7 @@ export interface Listener extends Tally {
   readonly id: ListenerId;
   config: ListenerConfig;
   readonly generation: number;
-  readonly manager: UdpManager;
+  manager: UdpManager;
   /** Slot to socket id. */
   sockets: Float64Array;
   /** What flow-log.ts keeps of each flow, while it is on. */
@@ -26,29 +26,50 @@ export interface Listener extends Tally {
 export function newListener(
   { id, config, generation }: Pick<Listener, 'id' | 'config' | 'generation'>,
   cluster: ClusterConfig,
-  { placementSeed, tableSeed }: PlaneOptions,
+  options: PlaneOptions,
 ): Listener {
-  const { maxFlows, maxRxDatagramSize, address } = config;
   // Field by field: an object that a spread made has a layout of its own, and one from a snapshot would not share it.
   return {
     id,
     config,
     generation,
-    manager: new UdpManager({
-      config: cluster,
-      maxFlows,
-      maxRxDatagramSize,
-      placementSeed,
-      tableSeed,
-      keyedByLocal: isUnspecified(address),
-    }),
+    manager: newManager(config, cluster, options, 0),
     counters: newCounters(),
-    sockets: new Float64Array(maxFlows),
+    sockets: new Float64Array(config.maxFlows),
     ledger: undefined,
     binding: { retryAt: undefined, told: false, givenUp: false },
     sentToBackends: 0,
     sentToClients: 0,
   };
+}
+
+/** Another flow machine in the place of one that cannot be trusted; its flows are closed. Names of flows do not come again. */
+export function renewManager(
+  listener: Listener,
+  cluster: ClusterConfig,
+  options: PlaneOptions,
+): void {
+  const { config, counters } = listener;
+  // A flow that was not counted failed with its admission: one for each restart at most.
+  const flowsBefore = counters.flowsCreated + counters.restarts;
+  listener.manager = newManager(config, cluster, options, flowsBefore);
+}
+
+function newManager(
+  { maxFlows, maxRxDatagramSize, address }: ListenerConfig,
+  cluster: ClusterConfig,
+  { placementSeed, tableSeed }: PlaneOptions,
+  flowsBefore: number,
+): UdpManager {
+  return new UdpManager({
+    config: cluster,
+    maxFlows,
+    maxRxDatagramSize,
+    placementSeed,
+    tableSeed,
+    keyedByLocal: isUnspecified(address),
+    flowsBefore,
+  });
 }
 
 /** Other limits, times or cluster under the same address. Room that is there is kept. */

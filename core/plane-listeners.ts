@@ -17,7 +17,7 @@ import { openListener } from './listener-opening.ts';
 import { addCounters, newCounters, type ListenerCounters } from './metrics.ts';
 import type { OutputQueue } from './output-queue.ts';
 import type { PlaneOptions, PlaneOutput } from './plane-contract.ts';
-import { newListener, updateListener, type Listener } from './plane-listener.ts';
+import { newListener, renewManager, updateListener, type Listener } from './plane-listener.ts';
 import type { Instant } from './time.ts';
 import type { Upstreams } from './upstreams.ts';
 
@@ -152,6 +152,24 @@ export class Listeners {
     listener.binding.givenUp = true;
     this.closeSocket(listener);
     this.tools.outputs.push(openListener(listener));
+  }
+
+  /**
+   * Closes the flows of a listener whose flow machine failed in the middle of something, and starts it afresh. Its socket
+   * stays. How many flows those were.
+   */
+  restart(listener: Listener, now: Instant): number {
+    const { clusters, options, upstreams } = this.tools;
+    const { counters } = listener;
+    counters.restarts += 1;
+    // Told by what it opened, and not by what it says itself.
+    const flowsClosed = upstreams.closeAll(listener);
+    counters.flowsEvicted += flowsClosed;
+    counters.closedAborted += flowsClosed;
+    renewManager(listener, clusters.configFor(listener.config), options);
+    if (this.flowLog.oneIn !== 0) this.tellEnds(listener, now);
+    if (this.stop !== undefined) this.tell(listener, { kind: 'Drain' }, now);
+    return flowsClosed;
   }
 
   closeAll(now: Instant): void {

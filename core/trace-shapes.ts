@@ -65,6 +65,7 @@ const REPORTS: Readonly<Record<Report['kind'], true>> = {
   ListenerOpened: true,
   ListenerFailed: true,
   ListenerClosed: true,
+  ListenerRestarted: true,
   BackendRefused: true,
   BackendTraffic: true,
   BackendFlows: true,
@@ -132,7 +133,7 @@ export function readCommand(
 }
 
 function readPlane(options: Table, where: ByteReader): PlaneOptions {
-  const { closesPerTurn } = options;
+  const { closesPerTurn, restartsPerMinute } = options;
   return {
     placementSeed: readHash(options['placementSeed'], where),
     tableSeed: readTableSeed(options['tableSeed'], where),
@@ -143,6 +144,9 @@ function readPlane(options: Table, where: ByteReader): PlaneOptions {
     ...(closesPerTurn === undefined
       ? {}
       : { closesPerTurn: numberAt(options, 'closesPerTurn', where) }),
+    ...(restartsPerMinute === undefined
+      ? {}
+      : { restartsPerMinute: numberAt(options, 'restartsPerMinute', where) }),
   };
 }
 

@@ -160,6 +160,17 @@ export class Upstreams {
     this.outputs.push({ kind: 'CloseUpstream', socket });
   }
 
+  /** Closes every socket of a listener; how many. */
+  closeAll(listener: Listener): number {
+    let count = 0;
+    for (const [flow, socket] of listener.sockets.entries()) {
+      if (socket === NONE) continue;
+      this.close(listener, flowId(flow));
+      count += 1;
+    }
+    return count;
+  }
+
   private clusterOf(listener: Listener): Cluster {
     return present(this.clusters.of(listener.config), 'a flow was admitted to a cluster');
   }

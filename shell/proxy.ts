@@ -53,7 +53,12 @@ type ListenerClosed = Extract<Report, { kind: 'ListenerClosed' }>;
 export type ListenerFailed = Extract<Report, { kind: 'ListenerFailed' }>;
 type UpstreamFailed = Extract<Report, { kind: 'UpstreamFailed' }>;
 
+type ListenerRestarted = Extract<Report, { kind: 'ListenerRestarted' }>;
+
 type CommandAnswered = (reply: Reply, failures: readonly ListenerFailed[]) => void;
+
+/** Listeners of a data plane that are started afresh after a bug of ours; with more of them in a minute the process ends. */
+const RESTARTS_PER_MINUTE = 3;
 
 export interface ProxyOptions {
   /** Nothing is recorded without. */
@@ -93,6 +98,7 @@ export class Proxy {
         tableSeed: { first: randomWord(), second: randomWord() },
         randomSeed: randomSeed(),
         hosts: hostAddresses(),
+        restartsPerMinute: RESTARTS_PER_MINUTE,
       },
       control: { randomSeed: randomSeed() },
     };
@@ -244,6 +250,8 @@ export class Proxy {
       case 'ListenerFailed':
       case 'ListenerClosed':
         return this.onListenerReport(report);
+      case 'ListenerRestarted':
+        return this.onListenerRestarted(report);
       case 'UpstreamFailed':
         return this.logUpstreamFailure(report);
       case 'FlowEnded':
@@ -251,11 +259,8 @@ export class Proxy {
         return this.accessLog.hear(report);
       case 'Stopped':
         return this.onStopped(report.flowsClosed);
-      // For the control plane alone.
-      case 'BackendRefused':
-      case 'BackendTraffic':
-      case 'BackendFlows':
-      case 'Answered':
+      default:
+        // For the control plane alone.
         return undefined;
     }
   }
@@ -275,6 +280,17 @@ export class Proxy {
     }
     this.open.add(report.listener);
     this.log.info({ listener: formatAddress(report.address) }, 'listening');
+  }
+
+  /** What led to it is in the memory of the recorder, and has to be written before more comes. */
+  private onListenerRestarted({ address, flowsClosed, claim }: ListenerRestarted): void {
+    const { log, recorder } = this;
+    const about = { listener: formatAddress(address), flowsClosed, claim };
+    log.error(about, 'a bug; the listener was started afresh, without its flows');
+    recorder?.dump('assertion').then(
+      (file) => log.error({ file }, 'what led to the bug is in the trace'),
+      (error: unknown) => log.error({ error: String(error) }, 'no trace of the bug was written'),
+    );
   }
 
   /** One that never opened was told as a failure. */

@@ -9,10 +9,10 @@ import { openClient, openClients } from './client.ts';
 import { freePort } from './ports.ts';
 import { ProxyProcess, startProxy, temporaryFile, toml } from './proxy.ts';
 
-test('an assertion that fails while the proxy runs ends it with exit code 70, and says which', async () => {
-  const head = 'onClientDatagram(src, local, payload, backends, now) {';
+test('an assertion that fails outside of one listener ends the proxy with exit code 70, and says which', async () => {
+  const head = 'onClientArrived(id, src, local, payload, now) {';
   const build = plantedBuild([
-    { file: 'core/manager.js', search: head, replace: `${head} assert(false, 'planted');` },
+    { file: 'core/data-plane.js', search: head, replace: `${head} assert(false, 'planted');` },
   ]);
   onTestFinished(() => build.dispose());
   const port = await freePort();

@@ -85,6 +85,14 @@ export const ALERTS: readonly Alert[] = [
     action: 'Raise LimitNOFILE: each live flow takes one.',
   },
   {
+    name: 'SozuUdpListenerRestarted',
+    expression: `increase(${metric('sozu_udp_listener_restarts_total')}[1h]) > 0`,
+    holds: '0m',
+    severity: 'warning',
+    summary: '{{ $labels.listener }} lost its flows to a bug of the proxy',
+    action: 'Report it with the trace that the log names.',
+  },
+  {
     name: 'SozuUdpReloadRefused',
     expression: `${metric('sozu_udp_config_last_reload_successful')} == 0`,
     holds: '0m',
