@@ -4,6 +4,7 @@
  */
 import { assert } from './assert.ts';
 import { bucketsFor, keyedHash, type TableSeed } from './keyed-hash.ts';
+import { UsedPart } from './used-part.ts';
 
 /** Words of a key: what is counted for, then five words of address. */
 export const COUNT_KEY_WORDS = 6;
@@ -14,6 +15,7 @@ const STRIDE = 8;
 export class CountingTable {
   private readonly seed: TableSeed;
   private entries: Int32Array;
+  private written: UsedPart;
   private mask: number;
   private used = 0;
 
@@ -22,6 +24,7 @@ export class CountingTable {
     this.seed = seed;
     this.mask = bucketsFor(capacity) - 1;
     this.entries = new Int32Array((this.mask + 1) * STRIDE);
+    this.written = new UsedPart(this.entries, STRIDE);
   }
 
   /** Keys with a count above zero. */
@@ -33,11 +36,13 @@ export class CountingTable {
     const before = this.entries;
     this.mask = bucketsFor(capacity) - 1;
     this.entries = new Int32Array((this.mask + 1) * STRIDE);
+    this.written = new UsedPart(this.entries, STRIDE);
     for (let at = 0; at < before.length; at += STRIDE) {
       if (before[at + COUNT] === 0) continue;
       let bucket = before[at + HASH]! & this.mask;
       while (this.entries[bucket * STRIDE + COUNT] !== 0) bucket = (bucket + 1) & this.mask;
       this.entries.set(before.subarray(at, at + STRIDE), bucket * STRIDE);
+      this.written.mark(bucket);
     }
   }
 
@@ -49,11 +54,13 @@ export class CountingTable {
 
   add(key: Int32Array): void {
     const hash = keyedHash(this.seed, key, COUNT_KEY_WORDS);
-    const at = this.bucketOf(key, hash) * STRIDE;
+    const bucket = this.bucketOf(key, hash);
+    const at = bucket * STRIDE;
     if (this.entries[at + COUNT] === 0) {
       assert(this.used <= this.mask >> 1, 'there is room for as many keys as flows');
       for (let word = 0; word < COUNT_KEY_WORDS; word += 1) this.entries[at + word] = key[word]!;
       this.entries[at + HASH] = hash;
+      this.written.mark(bucket);
       this.used += 1;
     }
     this.entries[at + COUNT]! += 1;

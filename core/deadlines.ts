@@ -6,6 +6,7 @@
  */
 import { assert } from './assert.ts';
 import { after, instant, type Duration, type Instant } from './time.ts';
+import { UsedPart } from './used-part.ts';
 
 const NONE = -1;
 /** Words of a record: deadline (a double), then the class, the neighbours, and since when there is a deadline (a double). */
@@ -28,6 +29,7 @@ interface TimeoutClass {
 export class Deadlines {
   private records: Int32Array;
   private instants: Float64Array;
+  private used: UsedPart;
   private readonly classes: (TimeoutClass | undefined)[] = [];
   private readonly freeClasses: number[] = [];
   private readonly classByTimeout = new Map<Duration, number>();
@@ -40,20 +42,25 @@ export class Deadlines {
     const buffer = new ArrayBuffer(capacity * STRIDE * 4);
     this.records = new Int32Array(buffer);
     this.instants = new Float64Array(buffer);
+    this.used = new UsedPart(this.records, STRIDE);
   }
 
   /** Room for more slots; the deadlines stay. */
   grow(capacity: number): void {
     const buffer = new ArrayBuffer(capacity * STRIDE * 4);
     const records = new Int32Array(buffer);
+    const used = new UsedPart(records, STRIDE);
     records.set(this.records);
+    for (let slot = 0; slot * STRIDE < this.records.length; slot += 1) used.mark(slot);
     this.records = records;
     this.instants = new Float64Array(buffer);
+    this.used = used;
   }
 
   /** A slot that has no deadline yet gets one: `now + timeout`. `now` never goes back. */
   add(slot: number, now: Instant, timeout: Duration): void {
     this.advance(now);
+    this.used.mark(slot);
     this.instants[slot * (STRIDE / 2) + SINCE] = now;
     this.append(slot, this.classOf(timeout), after(now, timeout));
   }

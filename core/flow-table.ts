@@ -12,6 +12,7 @@ import { assert } from './assert.ts';
 import type { LingerEnd } from './flow.ts';
 import { keyedHash, type TableSeed } from './keyed-hash.ts';
 import { SlotIndex } from './slot-index.ts';
+import { UsedPart } from './used-part.ts';
 
 const NONE = -1;
 
@@ -61,6 +62,8 @@ export class FlowTable {
   private records: Int32Array;
   private doubles: Float64Array;
   private locals: Int32Array;
+  private recordsUsed: UsedPart;
+  private localsUsed: UsedPart;
   private index: SlotIndex;
   private firstFree = NONE;
   /** Slots below this were used before; the rest has never been touched. */
@@ -78,6 +81,8 @@ export class FlowTable {
     this.records = new Int32Array(capacity * STRIDE);
     this.doubles = new Float64Array(this.records.buffer);
     this.locals = new Int32Array(byLocal ? capacity * LOCAL_STRIDE : 0);
+    this.recordsUsed = new UsedPart(this.records, STRIDE);
+    this.localsUsed = new UsedPart(this.locals, LOCAL_STRIDE);
     this.index = new SlotIndex(capacity);
   }
 
@@ -108,8 +113,12 @@ export class FlowTable {
     if (this.byLocal) {
       this.locals = copyInto(new Int32Array(capacity * LOCAL_STRIDE), this.locals);
     }
+    this.recordsUsed = new UsedPart(this.records, STRIDE);
+    this.localsUsed = new UsedPart(this.locals, LOCAL_STRIDE);
     this.index = new SlotIndex(capacity);
     for (let slot = 0; slot < this.used; slot += 1) {
+      this.recordsUsed.mark(slot);
+      if (this.byLocal) this.localsUsed.mark(slot);
       if (!this.isLive(slot) || this.isLingering(slot)) continue;
       this.index.enter(slot, this.records[slot * STRIDE + HASH]!);
     }
@@ -368,6 +377,8 @@ export class FlowTable {
 
   private takeSlot(): number {
     if (this.firstFree === NONE) {
+      this.recordsUsed.mark(this.used);
+      if (this.byLocal) this.localsUsed.mark(this.used);
       this.used += 1;
       return this.used - 1;
     }

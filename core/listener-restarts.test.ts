@@ -1,4 +1,4 @@
-/** A bug in the flow machine of one listener costs its flows, and nobody else's; a bug anywhere else, or again and again, ends all. */
+/** A bug in one listener's flow machine costs its flows, and nobody else's; one anywhere else, or again and again, ends all. */
 import { describe, expect, test, vi } from 'vitest';
 import {
   addressOf,

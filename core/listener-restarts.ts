@@ -53,8 +53,8 @@ export class ListenerRestarts {
   }
 
   /**
-   * Throws what it was given, unless that is an assertion about this flow machine alone, and not one too many. So many datagrams
-   * end with it.
+   * Throws what it was given, unless that is an assertion about this flow machine alone, and not one too many. So many
+   * datagrams end with it.
    */
   private restart(listener: Listener, error: unknown, datagrams: number, now: Instant): void {
     const { max, lent, listeners, report } = this.tools;

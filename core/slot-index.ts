@@ -4,16 +4,19 @@
  */
 import { assert } from './assert.ts';
 import { bucketsFor } from './keyed-hash.ts';
+import { UsedPart } from './used-part.ts';
 
 export class SlotIndex {
   /** Pairs: slot + 1 (0 = empty), then the hash, so that most probes never touch a record. */
   readonly entries: Int32Array;
   /** Buckets less one. */
   readonly mask: number;
+  private readonly used: UsedPart;
 
   constructor(capacity: number) {
     this.mask = bucketsFor(capacity) - 1;
     this.entries = new Int32Array(2 * (this.mask + 1));
+    this.used = new UsedPart(this.entries, 2);
   }
 
   enter(slot: number, hash: number): void {
@@ -22,6 +25,7 @@ export class SlotIndex {
     while (entries[2 * bucket] !== 0) bucket = (bucket + 1) & mask;
     entries[2 * bucket] = slot + 1;
     entries[2 * bucket + 1] = hash;
+    this.used.mark(bucket);
   }
 
   /** Empties the bucket of `slot`, then moves back every later entry that a look-up would no longer reach. */

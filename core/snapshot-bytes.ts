@@ -137,10 +137,7 @@ export function addToChecksum(sum: Int32Array, words: Int32Array): void {
 /** Zeros are told from data in pieces of so many words: smaller ones would be many, and larger ones hardly ever zero. */
 const PIECE = 256;
 
-/**
- * Where a buffer is not zero: begin and end in bytes of one run after the other. Most of a table that was made for the worst
- * case is zero, and what is not written costs nothing but a look.
- */
+/** Where a buffer is not zero, of one that nobody has marked the use of: begin and end in bytes of one run after the other. */
 export function dataRuns(buffer: ArrayBuffer): number[] {
   if (buffer.byteLength % 4 !== 0) return [0, buffer.byteLength];
   const words = new Int32Array(buffer);
@@ -157,14 +154,7 @@ export function dataRuns(buffer: ArrayBuffer): number[] {
   return runs;
 }
 
-/** Four words at a time: where there is room for many flows and few of them, little else is asked. */
 function isZero(words: Int32Array, from: number, to: number): boolean {
-  let at = from;
-  for (; at + 4 <= to; at += 4) {
-    const [a, b] = [words[at] ?? 0, words[at + 1] ?? 0];
-    const [c, d] = [words[at + 2] ?? 0, words[at + 3] ?? 0];
-    if ((a | b | c | d) !== 0) return false;
-  }
-  for (; at < to; at += 1) if (words[at] !== 0) return false;
+  for (let at = from; at < to; at += 1) if (words[at] !== 0) return false;
   return true;
 }

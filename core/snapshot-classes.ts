@@ -45,6 +45,7 @@ import { SourceLimits } from './source-limits.ts';
 import { SourcePolicer } from './source-policer.ts';
 import { TokenSketch } from './token-sketch.ts';
 import { OPEN_BACK_OFF } from './upstream-sources.ts';
+import { UsedPart } from './used-part.ts';
 
 const WORDS = { high: 0, low: 0 };
 const SEED = { first: 0, second: 0 };
@@ -97,6 +98,7 @@ const MAKERS: Makers = {
   SourcePolicer: () => new SourcePolicer({ rates: NO_SOURCE_RATES, subnetPrefixIpv6: 64 }, SEED),
   TokenSketch: () => new TokenSketch({ rate: 1, burst: 1, columns: 1, seed: SEED }),
   UdpManager: newUdpManager,
+  UsedPart: () => new UsedPart(new Int32Array(0), 1),
   WeightedRandom: () => new WeightedRandom(createRandom(WORDS)),
 };
 

@@ -76,6 +76,7 @@ export function draftFrom(
 ): SnapshotDraft {
   const writer = new GraphWriter(catalog, payloads === 'kept');
   for (const machine of machines) writer.machine(machine);
+  writer.finish();
   const graph = writer.out.written;
   const start = 4 * WORDS.end;
   const tables = writer.blocks.reduce((sum, block) => sum + block.length, 0);
@@ -121,6 +122,7 @@ export function restoreInto(
   );
   try {
     for (const machine of machines) reader.machine(machine);
+    reader.finish();
     reader.apply();
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;

@@ -38,6 +38,7 @@ export class GraphReader {
   /** Objects of the new machine that were used again. */
   private readonly taken = new Set<object>();
   private readonly changes: Change[] = [];
+  private readonly tables: Uint8Array[] = [];
 
   constructor(catalog: SnapshotCatalog, graph: ByteReader, blocks: ByteReader) {
     this.catalog = catalog;
@@ -49,6 +50,22 @@ export class GraphReader {
   machine(machine: object): void {
     if (this.value(machine) !== machine) {
       throw new SnapshotError('the snapshot is of something else than such a machine');
+    }
+  }
+
+  /** All machines were read: what was kept of their tables. */
+  finish(): void {
+    for (const table of this.tables) {
+      let at = 0;
+      for (let runs = this.graph.countOfItems(); runs > 0; runs -= 1) {
+        at += this.graph.count();
+        const block = this.blocks.block(this.graph.count());
+        if (at + block.length > table.length) {
+          throw new SnapshotError('the snapshot has a table that is longer than it is');
+        }
+        table.set(block, at);
+        at += block.length;
+      }
     }
   }
 
@@ -222,16 +239,7 @@ export class GraphReader {
     }
     if (mark !== MARK.buffer) throw new SnapshotError('the snapshot lacks the bytes of a table');
     const bytes = new Uint8Array(this.graph.count());
-    let at = 0;
-    for (let runs = this.graph.countOfItems(); runs > 0; runs -= 1) {
-      at += this.graph.count();
-      const block = this.blocks.block(this.graph.count());
-      if (at + block.length > bytes.length) {
-        throw new SnapshotError('the snapshot has a table that is longer than it is');
-      }
-      bytes.set(block, at);
-      at += block.length;
-    }
+    this.tables.push(bytes);
     this.objects.push(bytes.buffer);
     return bytes.buffer;
   }

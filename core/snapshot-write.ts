@@ -1,6 +1,6 @@
 /**
  * Writes everything that can be reached from machines, each object once: whoever shares an object goes on sharing it. Small
- * things go into a stream; tables are noted and copied whole, at the end, once.
+ * things go into a stream; tables are noted, and what was used of them is copied at the end, once.
  */
 import { assert } from './assert.ts';
 import { OutputQueue } from './output-queue.ts';
@@ -9,14 +9,17 @@ import { classNameOf, type SnapshotCatalog, type SnapshotClass } from './snapsho
 import { SnapshotError } from './snapshot-error.ts';
 import { MARK } from './snapshot-format.ts';
 import { fieldOf, fieldsOf, isObject, prototypeOf, viewKindOf } from './snapshot-objects.ts';
+import { UsedPart } from './used-part.ts';
 
 /** What a datagram's bytes are called wherever one waits. */
 const PAYLOAD = 'payload';
 
 export class GraphWriter {
   readonly out: ByteWriter = new ByteWriter();
-  /** Of each buffer what is not zero, in the order of the graph. */
+  /** What has to be kept of each table, in the order of the graph. */
   readonly blocks: Uint8Array[] = [];
+  private readonly tables: ArrayBuffer[] = [];
+  private readonly used = new Map<ArrayBufferLike, UsedPart>();
   private readonly catalog: SnapshotCatalog;
   private readonly keepPayloads: boolean;
   private readonly objects = new Map<object, number>();
@@ -37,6 +40,22 @@ export class GraphWriter {
     this.path.push(nameOf(machine));
     this.object(machine, blank);
     this.path.pop();
+  }
+
+  /** All machines were written: now what has to be kept of their tables. */
+  finish(): void {
+    for (const table of this.tables) {
+      const runs = this.used.get(table)?.runs() ?? dataRuns(table);
+      this.out.count(runs.length / 2);
+      let behind = 0;
+      for (let at = 0; at < runs.length; at += 2) {
+        const [begin = 0, end = 0] = [runs[at], runs[at + 1]];
+        this.out.count(begin - behind);
+        this.out.count(end - begin);
+        this.blocks.push(new Uint8Array(table, begin, end - begin));
+        behind = end;
+      }
+    }
   }
 
   /** `twin`: what a machine that was just made has in this place. */
@@ -164,6 +183,7 @@ export class GraphWriter {
     if (fieldsOf(value).join() !== fields.join()) {
       throw this.error(`has other fields than a new ${name}; declare all of them in the class`);
     }
+    if (value instanceof UsedPart) this.used.set(value.table.buffer, value);
     this.out.byte(MARK.instance);
     this.text(name);
     for (const field of fields) this.field(value, field, twin);
@@ -202,19 +222,9 @@ export class GraphWriter {
     }
     this.objects.set(buffer, this.count);
     this.count += 1;
-    const runs = dataRuns(buffer);
+    this.tables.push(buffer);
     this.out.byte(MARK.buffer);
-    this.out.count(buffer.byteLength);
-    this.out.count(runs.length / 2);
-    let behind = 0;
-    for (let at = 0; at < runs.length; at += 2) {
-      const [begin = 0, end = 0] = [runs[at], runs[at + 1]];
-      this.out.count(begin - behind);
-      this.out.count(end - begin);
-      this.blocks.push(new Uint8Array(buffer, begin, end - begin));
-      behind = end;
-    }
-    return undefined;
+    return this.out.count(buffer.byteLength);
   }
 
   private within(step: string, value: unknown, twin: unknown): void {

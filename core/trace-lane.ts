@@ -1,4 +1,4 @@
-/** What a recorder keeps in mind of each machine between its inputs: the record that is open, and what the other has yet to hear. */
+/** What a recorder keeps in mind of each machine: the record that is open, and what the other machine has yet to hear. */
 import type { Instant } from './time.ts';
 import type { ByteWriter } from './trace-bytes.ts';
 import { DIGEST_START, mixWake } from './trace-digest.ts';

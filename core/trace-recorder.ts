@@ -23,7 +23,7 @@ const SNAPSHOT_PAUSE_TURNS = 1_024;
 const RESERVE = 8;
 /**
  * A segment is at least this part of the snapshot that it begins with: 100,000 flows are copied in the time of two hundred
- * questions, and then there is room for 150,000.
+ * questions, and then there is room for 100,000.
  */
 const SNAPSHOT_PART = 4;
 /** So many times in a segment, memory is prepared for the snapshot that follows it. */

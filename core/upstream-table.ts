@@ -5,6 +5,7 @@
 import { assert } from './assert.ts';
 import { serialOf, type SocketId } from './brand.ts';
 import { bucketsFor } from './keyed-hash.ts';
+import { UsedPart } from './used-part.ts';
 
 const FREE = 0;
 const STRIDE = 3;
@@ -22,6 +23,8 @@ const GOLDEN = 0x9e3779b1;
 export class UpstreamTable {
   private keys: Float64Array;
   private values: Int32Array;
+  private keysUsed: UsedPart;
+  private valuesUsed: UsedPart;
   private mask: number;
   /** Leaves the upper bits of a product: as many as the mask has. */
   private shift: number;
@@ -32,6 +35,8 @@ export class UpstreamTable {
     this.shift = Math.clz32(this.mask);
     this.keys = new Float64Array(this.mask + 1);
     this.values = new Int32Array((this.mask + 1) * STRIDE);
+    this.keysUsed = new UsedPart(this.keys, 1);
+    this.valuesUsed = new UsedPart(this.values, STRIDE);
   }
 
   get count(): number {
@@ -46,6 +51,8 @@ export class UpstreamTable {
     this.shift = Math.clz32(this.mask);
     this.keys = new Float64Array(this.mask + 1);
     this.values = new Int32Array((this.mask + 1) * STRIDE);
+    this.keysUsed = new UsedPart(this.keys, 1);
+    this.valuesUsed = new UsedPart(this.values, STRIDE);
     this.entries = 0;
     for (const [bucket, key] of keys.entries()) {
       if (key === FREE) continue;
@@ -96,6 +103,8 @@ export class UpstreamTable {
     this.values[bucket * STRIDE + SLOT] = slot;
     this.values[bucket * STRIDE + CLUSTER] = cluster;
     this.values[bucket * STRIDE + BACKEND] = backend;
+    this.keysUsed.mark(bucket);
+    this.valuesUsed.mark(bucket);
     this.entries += 1;
   }
 

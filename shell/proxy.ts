@@ -105,6 +105,8 @@ export class Proxy {
     this.planes = planes(options.plane);
     this.control = new ControlPlane(options.control);
     const machines = { data: this.planes.plane, control: this.control };
+    // Of new machines, while nobody is served: the first one looks into all classes, which takes longer than the copy.
+    if (recorder) draftProxy(machines);
     this.recorder =
       recorder &&
       new FlightRecorder(recorder, {

@@ -129,7 +129,7 @@ const globalShape = {
   recorder_segment_size: withReason(
     ours(
       z.int().min(65_536).max(268_435_456).default(4_194_304),
-      'Size of each of its two segments: about 13 bytes go for an input, four inputs for a question and its answer.',
+      'Size of each of its two segments, at least: about 13 bytes go for an input, four inputs for a question and its answer. One that begins with a long snapshot has a quarter of its length.',
       'bytes',
     ),
     'Room for 80,000 questions and their answers in each, and it is hardly noticed in memory.',
