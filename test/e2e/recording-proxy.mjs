@@ -8,7 +8,7 @@ const file = process.argv.at(-1);
 const log = createLog('info');
 const { config, settings, problems } = loadConfig(file, {});
 if (config === undefined) throw new Error(JSON.stringify(problems));
-const proxy = new Proxy(config, log, settings.recorder);
+const proxy = new Proxy(config, log, { recorder: settings.recorder });
 proxy.recorder.configuration = () => settings.text;
 process.on('SIGUSR2', async () => log.info({ file: await proxy.dumpTrace() }, 'trace written'));
 process.on('SIGHUP', () => {
