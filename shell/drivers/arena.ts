@@ -24,6 +24,7 @@ export class Arena {
   readonly address: number;
   readonly bytes: Uint8Array;
   private readonly view: DataView;
+  private readonly words: Int32Array;
   private used = 0;
 
   constructor(libc: Libc, size: number) {
@@ -31,6 +32,7 @@ export class Arena {
     this.address = libc.addressOf(this.buffer);
     this.bytes = new Uint8Array(this.buffer);
     this.view = new DataView(this.buffer);
+    this.words = new Int32Array(this.buffer);
   }
 
   /** The offset of `size` bytes that nobody else was given; the arena was made large enough. */
@@ -41,18 +43,19 @@ export class Arena {
     return offset;
   }
 
+  /** Where four divides `at`, here and below. */
   getInt32(at: number): number {
-    return this.view.getInt32(at, true);
+    return this.words[at >> 2] ?? 0;
   }
 
   setInt32(at: number, value: number): void {
-    this.view.setInt32(at, value, true);
+    this.words[at >> 2] = value;
   }
 
   /** A pointer or a `size_t`, in two halves: a bigint would be made for each. */
   setWord(at: number, value: number): void {
-    this.view.setUint32(at, value >>> 0, true);
-    this.view.setUint32(at + 4, value / 0x1_0000_0000, true);
+    this.words[at >> 2] = value | 0;
+    this.words[(at >> 2) + 1] = value / 0x1_0000_0000;
   }
 
   /** Writes `address` as a socket of `family` wants it, IPv4 in mapped form for IPv6; the length of the struct. */
@@ -111,14 +114,8 @@ export class Arena {
     return CMSGHDR.data + 8;
   }
 
-  /** The local address in a control message that the kernel wrote; undefined if it wrote none. */
-  readLocal(
-    at: number,
-    length: number,
-    port: number,
-    last: Address | undefined,
-  ): Address | undefined {
-    if (length < CMSGHDR.data + IN_PKTINFO.size) return undefined;
+  /** The local address in the control message that the kernel wrote at `at`. */
+  readLocal(at: number, port: number, last: Address | undefined): Address {
     const data = at + CMSGHDR.data;
     if (this.getInt32(at + CMSGHDR.level) === IPPROTO_IP) {
       return this.ipv4At(data + IN_PKTINFO.destination, port, last);

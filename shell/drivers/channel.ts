@@ -20,6 +20,8 @@ export interface ListenerLine extends Channel {
   readonly port: number;
   /** Whether arrivals say which local address they were sent to. */
   readonly isWildcard: boolean;
+  /** What the kernel said last of datagrams that found no room in its receive buffer. */
+  kernelDrops: number;
   isWatched: boolean;
 }
 

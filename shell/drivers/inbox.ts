@@ -1,39 +1,53 @@
 /**
  * Where datagrams arrive: slots that recvmmsg fills and the core is lent until the turn is over. A slot holds the largest
- * datagram there is, so none is ever truncated; pages of a slot that no datagram reached are not there.
+ * datagram there is, so none is ever truncated; pages of a slot that no datagram reached are not there. It may hold a train
+ * instead: datagrams of one size from one peer, of which the last may be shorter, in one piece (UDP_GRO).
  */
 import type { Address } from '../../core/index.ts';
 import type { Arena } from './arena.ts';
-import { CONTROL_BYTES, IOVEC, MMSGHDR, SOCKADDR_IN6 } from './libc-layout.ts';
-import type { Libc } from './libc.ts';
+import { CMSGHDR, IOVEC, MMSGHDR, RECEIVE_CONTROL_BYTES, SOCKADDR_IN6 } from './libc-layout.ts';
+import { SOL_SOCKET, SOL_UDP, type Libc } from './libc.ts';
 
-/** Datagrams that one call receives at most. */
+/** Messages that one call receives at most. */
 export const BATCH = 64;
 
-/** Datagrams of one turn. */
+/** Messages of one turn. */
 const SLOTS = 256;
+
+/** Datagrams after which a turn receives no more, however many a message holds. */
+const ENOUGH = 1_024;
 
 /** A little more than 64 KiB: slots that begin in different sets of the processor's cache do not throw each other out. */
 const SLOT_BYTES = 65_536 + 192;
 
 /** Each struct begins a cache line, or two. */
 const NAME_BYTES = 64;
-const CONTROL_STRIDE = 64;
+const CONTROL_STRIDE = 128;
+
+const NONE = -1;
 
 export const INBOX_BYTES: number =
   SLOTS * (SLOT_BYTES + 2 * MMSGHDR.size + IOVEC.size + NAME_BYTES + CONTROL_STRIDE) + 4_096;
 
 export class Inbox {
+  /** What the last receive said of datagrams that found no room in the socket, since it was opened; negative: nothing. */
+  overflow: number = NONE;
   private readonly libc: Libc;
   private readonly arena: Arena;
   private readonly payloads: number;
   private readonly names: number;
   private readonly controls: number;
-  /** Headers that ask for source and local address, and headers for connected sockets. */
+  /** Headers that ask who sent it, and headers for connected sockets. */
   private readonly full: number;
   private readonly bare: number;
+  /** Of each slot: its bytes, those of a datagram in its train (none: 0), where its local address stands (none: negative). */
+  private readonly lengths = new Int32Array(SLOTS);
+  private readonly segments = new Int32Array(SLOTS);
+  private readonly locals = new Int32Array(SLOTS);
   private readonly views: Uint8Array[];
+  private readonly trains: Uint8Array[][];
   private used = 0;
+  private datagrams = 0;
   private lastSource: Address | undefined;
   private lastLocal: Address | undefined;
 
@@ -46,46 +60,67 @@ export class Inbox {
     this.full = arena.reserve(SLOTS * MMSGHDR.size);
     this.bare = arena.reserve(SLOTS * MMSGHDR.size);
     this.views = Array.from({ length: SLOTS }, () => new Uint8Array(0));
+    this.trains = Array.from({ length: SLOTS }, () => []);
     const vectors = arena.reserve(SLOTS * IOVEC.size);
     for (let slot = 0; slot < SLOTS; slot += 1) this.layOut(slot, vectors + slot * IOVEC.size);
   }
 
+  /** Whether a turn holds no more. */
   get isFull(): boolean {
-    return this.used === SLOTS;
+    return this.used === SLOTS || this.datagrams >= ENOUGH;
   }
 
   /** The turn is over: every slot may be filled again. */
   clear(): void {
     this.used = 0;
+    this.datagrams = 0;
   }
 
-  /** The slot that the next datagram received goes to. */
+  /** The slot that the next message received goes to. */
   get next(): number {
     return this.used;
   }
 
-  /** Receives on a connected socket; how many datagrams, from slot `next` on, or a negative errno. */
+  /** Receives on a connected socket; how many messages, from slot `next` on, or a negative errno. */
   receiveConnected(fd: number): number {
     return this.receive(fd, this.bare);
   }
 
   /** The same on a socket that anybody may send to. */
   receiveFromAny(fd: number): number {
-    const first = this.used;
-    const count = this.receive(fd, this.full);
-    return count < 0 ? count : this.note(first, count);
+    return this.receive(fd, this.full);
   }
 
-  /** The bytes in a slot. */
-  payload(slot: number, isConnected: boolean): Uint8Array {
-    const headers = isConnected ? this.bare : this.full;
-    const length = this.arena.getInt32(headers + slot * MMSGHDR.size + MMSGHDR.length);
+  /** Whether a slot holds a train. */
+  isTrain(slot: number): boolean {
+    return this.segments[slot] !== 0;
+  }
+
+  /** The bytes of the one datagram in a slot. */
+  payload(slot: number): Uint8Array {
+    const length = this.lengths[slot] ?? 0;
     const known = this.views[slot];
     // Nobody looks at it any more, and most datagrams are as long as those before them.
     if (known?.length === length && length > 0) return known;
-    const view = new Uint8Array(this.arena.buffer, this.payloads + slot * SLOT_BYTES, length);
+    const view = this.view(slot, 0, length);
     this.views[slot] = view;
     return view;
+  }
+
+  /** The datagrams of the train in a slot. */
+  train(slot: number): readonly Uint8Array[] {
+    const [length, segment] = [this.lengths[slot] ?? 0, this.segments[slot] ?? 0];
+    const train = this.trains[slot] ?? [];
+    const whole = Math.floor(length / segment);
+    const rest = length - whole * segment;
+    // As above: most trains are like those before them in all but their length.
+    if (train[0]?.length !== segment) train.length = 0;
+    train.length = Math.min(train.length, whole);
+    while (train.at(-1)?.length !== segment && train.length > 0) train.pop();
+    while (train.length < whole) train.push(this.view(slot, train.length * segment, segment));
+    if (rest > 0) train.push(this.view(slot, whole * segment, rest));
+    this.datagrams += train.length;
+    return train;
   }
 
   source(slot: number): Address {
@@ -95,30 +130,50 @@ export class Inbox {
 
   /** Where a datagram was sent to, on a socket that asks for it, which is bound to `port`. */
   local(slot: number, port: number): Address | undefined {
-    const at = this.controls + slot * CONTROL_STRIDE;
-    // The kernel's length, put aside by `note`.
-    const length = this.arena.getInt32(at + CONTROL_BYTES);
-    this.lastLocal = this.arena.readLocal(at, length, port, this.lastLocal);
+    const at = this.locals[slot] ?? NONE;
+    if (at === NONE) return undefined;
+    this.lastLocal = this.arena.readLocal(at, port, this.lastLocal);
     return this.lastLocal;
   }
 
+  private view(slot: number, offset: number, length: number): Uint8Array {
+    const { arena, payloads } = this;
+    return new Uint8Array(arena.buffer, payloads + slot * SLOT_BYTES + offset, length);
+  }
+
   private receive(fd: number, headers: number): number {
-    const at = this.arena.address + headers + this.used * MMSGHDR.size;
-    const count = this.libc.recvmmsg(fd, at, Math.min(BATCH, SLOTS - this.used));
-    if (count > 0) this.used += count;
+    const { used, arena } = this;
+    const at = arena.address + headers + used * MMSGHDR.size;
+    const count = this.libc.recvmmsg(fd, at, Math.min(BATCH, SLOTS - used));
+    this.overflow = NONE;
+    for (let slot = used; slot < used + count; slot += 1) {
+      this.note(slot, headers + slot * MMSGHDR.size);
+    }
+    if (count > 0) this.used = used + count;
     return count;
   }
 
-  /** Puts right for the next call what the kernel overwrote with lengths of its own. */
-  private note(first: number, count: number): number {
+  /** Keeps what the kernel says of a message, and puts right for the next call what it overwrote in the header. */
+  private note(slot: number, header: number): void {
     const { arena } = this;
-    for (let slot = first; slot < first + count; slot += 1) {
-      const header = this.full + slot * MMSGHDR.size;
-      const control = arena.getInt32(header + MMSGHDR.controlLength);
-      arena.setInt32(this.controls + slot * CONTROL_STRIDE + CONTROL_BYTES, control);
-      this.offerRoom(header);
+    this.lengths[slot] = arena.getInt32(header + MMSGHDR.length);
+    this.segments[slot] = 0;
+    this.locals[slot] = NONE;
+    const control = arena.getInt32(header + MMSGHDR.controlLength);
+    if (control > 0) this.readControls(slot, this.controls + slot * CONTROL_STRIDE, control);
+    this.offerRoom(header);
+  }
+
+  private readControls(slot: number, from: number, length: number): void {
+    const { arena } = this;
+    let at = from;
+    while (at + CMSGHDR.data <= from + length) {
+      const level = arena.getInt32(at + CMSGHDR.level);
+      if (level === SOL_UDP) this.segments[slot] = arena.getInt32(at + CMSGHDR.data);
+      else if (level === SOL_SOCKET) this.overflow = arena.getInt32(at + CMSGHDR.data) >>> 0;
+      else this.locals[slot] = at;
+      at += Math.ceil(arena.getInt32(at + CMSGHDR.length) / 8) * 8;
     }
-    return count;
   }
 
   private layOut(slot: number, vector: number): void {
@@ -129,15 +184,18 @@ export class Inbox {
       const header = headers + slot * MMSGHDR.size;
       arena.setWord(header + MMSGHDR.vectors, arena.address + vector);
       arena.setWord(header + MMSGHDR.vectorCount, 1);
+      arena.setWord(
+        header + MMSGHDR.control,
+        arena.address + this.controls + slot * CONTROL_STRIDE,
+      );
+      this.offerRoom(header);
     }
     const header = this.full + slot * MMSGHDR.size;
     arena.setWord(header + MMSGHDR.name, arena.address + this.names + slot * NAME_BYTES);
-    arena.setWord(header + MMSGHDR.control, arena.address + this.controls + slot * CONTROL_STRIDE);
-    this.offerRoom(header);
   }
 
   private offerRoom(header: number): void {
     this.arena.setInt32(header + MMSGHDR.nameLength, SOCKADDR_IN6.size);
-    this.arena.setWord(header + MMSGHDR.controlLength, CONTROL_BYTES);
+    this.arena.setInt32(header + MMSGHDR.controlLength, RECEIVE_CONTROL_BYTES);
   }
 }

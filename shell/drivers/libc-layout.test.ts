@@ -23,6 +23,8 @@ import {
   IPV6_PKTINFO,
   SOL_UDP,
   UDP_SEGMENT,
+  UDP_GRO,
+  SO_RXQ_OVFL,
   EPOLLIN,
   EPOLLOUT,
   EPOLL_CTL_ADD,
@@ -30,13 +32,13 @@ import {
 } from './libc.ts';
 import {
   CMSGHDR,
-  CONTROL_BYTES,
   IN6_PKTINFO,
   IN_PKTINFO,
   IOVEC,
   layoutFor,
   MMSGHDR,
   POLLFD,
+  RECEIVE_CONTROL_BYTES,
   SOCK_FILTER,
   SOCK_FPROG,
   SOCKADDR_IN,
@@ -102,6 +104,8 @@ const CONSTANTS = {
   IPV6_PKTINFO,
   SOL_UDP,
   UDP_SEGMENT,
+  UDP_GRO,
+  SO_RXQ_OVFL,
   EPOLLIN,
   EPOLLOUT,
   EPOLL_CTL_ADD,
@@ -119,7 +123,7 @@ test('knows every struct and constant as the C compiler of this machine does', (
     'cmsghdr.level': level,
     'cmsghdr.type': type,
     'cmsghdr.data': data,
-    control: CONTROL_BYTES,
+    control: RECEIVE_CONTROL_BYTES,
     'struct epoll_event.size': here.epollEvent.size,
     'struct epoll_event.events': here.epollEvent.events,
     'struct epoll_event.data': here.epollEvent.data,
@@ -168,7 +172,7 @@ function compiled(): Record<string, number> {
       ${line('cmsghdr.level', 'offsetof(struct cmsghdr, cmsg_level)')}
       ${line('cmsghdr.type', 'offsetof(struct cmsghdr, cmsg_type)')}
       ${line('cmsghdr.data', '(char *) CMSG_DATA(none) - (char *) none')}
-      ${line('control', 'CMSG_SPACE(sizeof(struct in6_pktinfo))')}
+      ${line('control', 'CMSG_SPACE(sizeof(struct in6_pktinfo)) + 2 * CMSG_SPACE(sizeof(int))')}
       ${line('struct epoll_event.size', 'sizeof(struct epoll_event)')}
       ${of('struct epoll_event', 'events', 'events')}
       ${of('struct epoll_event', 'data', 'data')}

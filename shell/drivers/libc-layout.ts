@@ -57,5 +57,5 @@ export const SOCK_FILTER = { size: 8, code: 0, ifTrue: 2, ifFalse: 3, constant: 
 
 export const SOCK_FPROG = { size: 16, length: 0, filter: 8 } as const;
 
-/** Room for one control message with an `in6_pktinfo`, the larger of the two: `CMSG_SPACE`. */
-export const CONTROL_BYTES = 40;
+/** Room for what a receive tells besides: an `in6_pktinfo`, the larger of the two, and two numbers. `CMSG_SPACE` of each. */
+export const RECEIVE_CONTROL_BYTES = 88;

@@ -141,6 +141,11 @@ export class MessageSpy {
     return Array.from({ length: count }, (_, n) => this.trainAt(headers + n * MMSGHDR.size));
   }
 
+  /** In how many pieces the first message lies in memory. */
+  vectorsAt(headers: number): number {
+    return this.word(headers - this.address + MMSGHDR.vectorCount);
+  }
+
   private trainAt(message: number): number {
     const at = message - this.address;
     const segment = this.segmentOf(

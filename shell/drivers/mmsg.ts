@@ -30,6 +30,11 @@ import { Sockets, SOCKETS_BYTES, type Sharing } from './sockets.ts';
 import { monotonicNow } from './timer.ts';
 import { Watch, WATCH_BYTES } from './watch.ts';
 
+export interface DriverFigures extends Readonly<SendFigures> {
+  /** Of each open listener, the datagrams that found no room in its receive buffer, as last told with one that did. */
+  readonly kernelDrops: readonly (readonly [ListenerId, number])[];
+}
+
 /** Beyond what any path takes whole: one that takes less says so. */
 const SEGMENT_BYTES_MAX = 65_535;
 
@@ -62,8 +67,11 @@ export class MmsgDriver implements Ports {
   }
 
   /** What it counts. */
-  get figures(): Readonly<SendFigures> {
-    return this.outbox.figures;
+  get figures(): DriverFigures {
+    const kernelDrops = [...this.listeners.values()].map(
+      ({ id, kernelDrops: count }) => [id, count] as const,
+    );
+    return { ...this.outbox.figures, kernelDrops };
   }
 
   /** Says who hears of arrivals, and of wakes. Nothing may arrive before. */
@@ -107,7 +115,7 @@ export class MmsgDriver implements Ports {
     if (fd < 0) return errnoName(fd);
     const isWildcard = isUnspecified(address);
     const [port, own] = [this.sockets.portOf(fd), this.channel(fd, address.family)];
-    const line: ListenerLine = { kind: 'listener', id, isWildcard, port, ...own };
+    const line: ListenerLine = { kind: 'listener', id, isWildcard, port, kernelDrops: 0, ...own };
     this.listeners.set(id, line);
     this.lines[fd] = line;
     return undefined;
@@ -237,10 +245,16 @@ export class MmsgDriver implements Ports {
       this.heard().lateSendFailure(line.id, errno);
       return true;
     }
+    if (inbox.overflow >= 0) line.kernelDrops = inbox.overflow;
     const arrivals = this.heard();
     for (let slot = first; slot < first + count; slot += 1) {
       const local = line.isWildcard ? inbox.local(slot, line.port) : undefined;
-      arrivals.clientDatagram(line.id, inbox.source(slot), local, inbox.payload(slot, false));
+      const source = inbox.source(slot);
+      if (inbox.isTrain(slot)) {
+        for (const one of inbox.train(slot)) arrivals.clientDatagram(line.id, source, local, one);
+      } else {
+        arrivals.clientDatagram(line.id, source, local, inbox.payload(slot));
+      }
     }
     return count > 0;
   }
@@ -256,7 +270,11 @@ export class MmsgDriver implements Ports {
       return true;
     }
     for (let slot = first; slot < first + count; slot += 1) {
-      arrivals.backendDatagram(line.id, inbox.payload(slot, true));
+      if (inbox.isTrain(slot)) {
+        for (const one of inbox.train(slot)) arrivals.backendDatagram(line.id, one);
+      } else {
+        arrivals.backendDatagram(line.id, inbox.payload(slot));
+      }
     }
     return count > 0;
   }

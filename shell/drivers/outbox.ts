@@ -150,7 +150,7 @@ export class Outbox {
       }
       rest = this.next[rest] ?? NONE;
     }
-    batch.end();
+    batch.finish();
     return rest;
   }
 

@@ -50,6 +50,8 @@ export class SendBatch {
   private segmentBytes = 0;
   private controlBytes = 0;
   private isClosed = true;
+  /** Where the bytes end that were put last. */
+  private end = 0;
 
   constructor(arena: Arena) {
     this.arena = arena;
@@ -83,7 +85,7 @@ export class SendBatch {
    * train unless the datagram is larger than what its socket may cut.
    */
   begin(line: Channel, bytes: number, dst: Address | undefined, from: Address | undefined): void {
-    this.end();
+    this.finish();
     const { arena, count } = this;
     const message = this.messages + count * MMSGHDR.size;
     const name = this.names + count * NAME_BYTES;
@@ -123,7 +125,7 @@ export class SendBatch {
   }
 
   /** No more comes. */
-  end(): void {
+  finish(): void {
     const at = this.count - 1;
     if (at < 0) return;
     const { arena } = this;
@@ -152,9 +154,16 @@ export class SendBatch {
       arena.bytes.set(bytes, at);
       this.copied += bytes.length;
     }
-    const vector = this.vectors + this.vector * IOVEC.size;
-    arena.setWord(vector + IOVEC.base, arena.address + at);
-    arena.setInt32(vector + IOVEC.length, bytes.length);
-    this.vector += 1;
+    let vector = this.vectors + this.vector * IOVEC.size;
+    if (at === this.end && this.vector > this.firstVector) {
+      // Of a train that arrived as one: it leaves as one piece.
+      vector -= IOVEC.size;
+      arena.setInt32(vector + IOVEC.length, arena.getInt32(vector + IOVEC.length) + bytes.length);
+    } else {
+      arena.setWord(vector + IOVEC.base, arena.address + at);
+      arena.setInt32(vector + IOVEC.length, bytes.length);
+      this.vector += 1;
+    }
+    this.end = at + bytes.length;
   }
 }
