@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
-import { BURSTS, LARGE_DATAGRAMS, MANY_FLOWS, SMALL_LOADS, type Load } from './loads.ts';
+import { BURSTS, LARGE_DATAGRAMS, loadName, MANY_FLOWS, SMALL_LOADS, type Load } from './loads.ts';
 import {
   balancingFigures,
   BARS,
   compareWithBars,
   flowListFigures,
   inCoreFigures,
+  latencyFigures,
   pairedFigures,
 } from './bars.ts';
 
@@ -30,18 +31,30 @@ const core = inCoreFigures({
 const CONTENDERS: Readonly<Record<string, readonly string[]>> = {
   dgram: ['yardstick', 'sozu-udp'],
   mmsg: ['floor-gso', 'floor-gso gro', 'nginx', 'sozu-udp mmsg'],
+  dns: ['nginx', 'dnsdist', 'mmsg, responses = 1', 'mmsg, responses = 0'],
   cost: ['earlier', 'sozu-udp', 'with limits'],
   recorder: ['recorder off', 'recorder on'],
 };
 
-function pairedRun(load: Load, part: string) {
+function pairedRun(load: Load | string, part: string) {
   const measured = { nanoseconds: [1], tripsPerSecond: 1, trips: 1, lost: 0, ratio: 1 };
   const rest = { pairedRatio: spread, loadNanoseconds: 1, backendNanoseconds: 1 };
   const names = CONTENDERS[part] ?? [];
-  const series = names.map((name, at) => {
-    return { name, ...measured, ...rest, spread: { ...spread, median: 2 ** at } };
+  const name = typeof load === 'string' ? load : loadName(load);
+  const series = names.map((own, at) => {
+    return { name: own, ...measured, ...rest, spread: { ...spread, median: 2 ** at } };
   });
-  return pairedFigures({ load, sliceMs: 500, series }, part);
+  return pairedFigures({ name, sliceMs: 500, series }, part);
+}
+
+function latency(nginx: number, own: number) {
+  const way = (name: string, time: number) => {
+    const all = { ...spread, median: time };
+    const added = { p50: time, p99: time, p999: time };
+    return { name, p50: all, p99: all, p999: all, added, sent: 1, lost: 0 };
+  };
+  const ways = [way('direct', 10), way('nginx', nginx), way('sozu-udp mmsg', own)];
+  return { rate: 1, flows: 1, sliceMs: 500, ways };
 }
 
 test('every bar has a figure that the bench measures, so no misspelt name goes unchecked', () => {
@@ -52,6 +65,8 @@ test('every bar has a figure that the bench measures, so no misspelt name goes u
   const list = { flows: 1, list: spread, bytes: 1, part: spread, parts: 1 };
   const figures = [
     ...paired,
+    ...pairedRun('1000 source ports', 'dns'),
+    ...latencyFigures(latency(30, 20)),
     ...core,
     ...balancingFigures({ builds: [], selections: [] }),
     ...flowListFigures({ ...list, pauseListing: spread, pauseQuiet: spread }),
@@ -65,6 +80,10 @@ test('a contender is compared with every one before it', () => {
     { name: 'cost, bursts of 64 x 1200 bytes, with limits over earlier', value: 4 },
     { name: 'cost, bursts of 64 x 1200 bytes, with limits over sozu-udp', value: 2 },
   ]);
+});
+
+test('latency is compared with that of nginx, and less is less than nothing', () => {
+  expect(latencyFigures(latency(30, 20)).map(({ value }) => value)).toEqual([-10, -10, -10]);
 });
 
 test('a figure equal to its bar meets it, one above misses it', () => {

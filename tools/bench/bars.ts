@@ -4,9 +4,10 @@
  */
 import type { BalancingResult } from './balancing.ts';
 import type { FlowListResult } from './flow-list.ts';
+import type { LatencyResult } from './latency.ts';
 import type { InCoreResult } from './in-core.ts';
 import { BURSTS, LARGE_DATAGRAMS, loadName, MANY_FLOWS, SMALL_LOADS, type Load } from './loads.ts';
-import type { PairedResult } from './paired.ts';
+import type { PairedResult } from './turns.ts';
 
 export interface Figure {
   readonly name: string;
@@ -39,6 +40,11 @@ export const BARS: readonly Bar[] = [
   ...ratios('mmsg', 'sozu-udp mmsg over floor-gso', MMSG_LOADS, [1.2, 1.2, 1.2, 1.25, 1.2]),
   ...ratios('mmsg', 'sozu-udp mmsg over nginx', MMSG_LOADS, [0.5, 0.65, 0.75, 0.75, 0.55]),
   ...ratios('mmsg', 'sozu-udp mmsg over floor-gso gro', [BURSTS], [1.25]),
+  { figure: 'latency, sozu-udp mmsg above nginx, p50', atMost: 0, unit: 'us' },
+  { figure: 'latency, sozu-udp mmsg above nginx, p99', atMost: 0, unit: 'us' },
+  { figure: 'latency, sozu-udp mmsg above nginx, p99.9', atMost: 1_000, unit: 'us' },
+  { figure: 'dns, 1000 source ports, mmsg, responses = 1 over nginx', atMost: 1, unit: '' },
+  { figure: 'dns, 1000 source ports, mmsg, responses = 0 over dnsdist', atMost: 1.1, unit: '' },
   ...ratios('cost', 'sozu-udp over earlier', SMALL_LOADS, [1.05]),
   ...ratios('cost', 'with limits over earlier', SMALL_LOADS, [1.1]),
   ...ratios('recorder', 'recorder on over recorder off', SMALL_LOADS, [1.05]),
@@ -68,13 +74,26 @@ export function compareWithBars(figures: readonly Figure[], bars: readonly Bar[]
 }
 
 /** Medians of slices: each contender's over that of every one before it. */
-export function pairedFigures({ load, series }: PairedResult, part: string): Figure[] {
+export function pairedFigures({ name: load, series }: PairedResult, part: string): Figure[] {
   return series.flatMap((one, at) =>
     series.slice(0, at).map((base) => ({
-      name: `${part}, ${loadName(load)}, ${one.name} over ${base.name}`,
+      name: `${part}, ${load}, ${one.name} over ${base.name}`,
       value: one.spread.median / base.spread.median,
     })),
   );
+}
+
+/** How much longer a round trip takes through each program than through the one before it: medians of the slices. */
+export function latencyFigures({ ways }: LatencyResult): Figure[] {
+  return ways.slice(2).flatMap((way, at) => {
+    const base = ways[at + 1] ?? way;
+    const name = `latency, ${way.name} above ${base.name}`;
+    return [
+      { name: `${name}, p50`, value: way.p50.median - base.p50.median },
+      { name: `${name}, p99`, value: way.p99.median - base.p99.median },
+      { name: `${name}, p99.9`, value: way.p999.median - base.p999.median },
+    ];
+  });
 }
 
 /** Of the longest insert the best run counts: the scheduler only ever makes a run worse. */

@@ -3,7 +3,7 @@
  * everything came back that will, so the processor time that a proxy spent meanwhile belongs to the round trips counted.
  */
 import type { Load } from './loads.ts';
-import type { LoadSockets, Traffic } from './load-sockets.ts';
+import type { Sender, Traffic } from './load-sockets.ts';
 
 /** Flows start, and restart after a loss, this many datagrams per check: one burst cannot overflow a receive buffer. */
 const BURST = 64;
@@ -12,6 +12,8 @@ const CHECK_MS = 2;
 const OVERDUE_MS = 250;
 
 export interface ClosedLoopOptions {
+  /** When it begins, of `performance.now()`. */
+  readonly now: number;
   readonly lengthMs: number;
   /** Names the slice, 0 to 65,535, so that a straggler of an earlier one is not counted. */
   readonly mark: number;
@@ -24,7 +26,7 @@ export class ClosedLoop implements Traffic {
   lost = 0;
   /** Active flows of which nothing has come back. */
   silent: number;
-  private readonly sockets: LoadSockets;
+  private readonly sockets: Sender;
   private readonly window: number;
   private readonly inBursts: boolean;
   /** The numbers of the active flows. */
@@ -39,8 +41,8 @@ export class ClosedLoop implements Traffic {
   private checked = 0;
   private lastReply: number;
 
-  constructor(sockets: LoadSockets, load: Load, options: ClosedLoopOptions) {
-    const { lengthMs, mark, isTouch = false } = options;
+  constructor(sockets: Sender, load: Load, options: ClosedLoopOptions) {
+    const { now, lengthMs, mark, isTouch = false } = options;
     const active = load.active ?? load.flows;
     this.sockets = sockets;
     this.window = load.window;
@@ -52,7 +54,7 @@ export class ClosedLoop implements Traffic {
     this.payload = new Uint8Array(load.bytes);
     this.payload[0] = mark;
     this.payload[1] = mark >> 8;
-    this.now = performance.now();
+    this.now = now;
     this.lastReply = this.now;
     this.silent = active;
     this.isTouch = isTouch;

@@ -46,20 +46,30 @@ amplification_factor = 100
 deny = [${DENIED.join(', ')}]
 `;
 
-export const PRODUCT: Contender = productOf('sozu-udp', ROOT);
+const DGRAM = 'io = "dgram"\n';
+export const PRODUCT: Contender = productOf('sozu-udp', ROOT, { top: DGRAM });
 
 /** With every limit on, none of which is ever reached. */
-export const LIMITED: Contender = productOf('with limits', ROOT, { tables: LIMITS_TABLES });
+export const LIMITED: Contender = productOf('with limits', ROOT, {
+  top: DGRAM,
+  tables: LIMITS_TABLES,
+});
 
 /** What a datagram costs while the recorder is off, and while it is on. */
-const OFF = { top: 'recorder = false\n' };
-export const UNRECORDED: Contender = productOf('recorder off', ROOT, OFF);
-export const RECORDED: Contender = productOf('recorder on', ROOT);
-export const UNRECORDED_AGAIN: Contender = productOf('control', ROOT, OFF);
+const OFF = 'recorder = false\n';
+export const UNRECORDED: Contender = productOf('recorder off', ROOT, { top: DGRAM + OFF });
+export const RECORDED: Contender = productOf('recorder on', ROOT, { top: DGRAM });
+export const UNRECORDED_AGAIN: Contender = productOf('control', ROOT, { top: DGRAM + OFF });
 
 /** The product with batched system calls, as it is by default, and without the recorder, which no other contender has. */
 export const MMSG: Contender = batching('sozu-udp mmsg', {});
-export const MMSG_UNRECORDED: Contender = batching('mmsg, recorder off', OFF);
+export const MMSG_UNRECORDED: Contender = batching('mmsg, recorder off', { top: OFF });
+
+/** For DNS: a flow for each query, or one for each client. nginx too expects its replies of each datagram, not of a session. */
+export const DNS_ONE: Contender = batching('mmsg, responses = 1', {
+  udp: 'responses = 1\nrequests = 0\nresponses_per_request = true\n',
+});
+export const DNS_MANY: Contender = batching('mmsg, responses = 0', {});
 
 /** The product on the mmsg driver, which needs koffi. */
 function batching(name: string, text: ProductText): Contender {
@@ -87,21 +97,6 @@ export function productOf(name: string, root: string, text: ProductText = {}): C
       writeProductConfig(place, text),
     ],
   };
-}
-
-/** A program that cannot be measured here, and why. */
-export interface Absent {
-  readonly name: string;
-  readonly why: string;
-}
-
-/** Each of the contenders that cannot be had, once. */
-export function absentOf(contenders: readonly Contender[]): Absent[] {
-  const asked = new Map(contenders.map((one) => [one.name, one]));
-  return [...asked.values()].flatMap((one) => {
-    const why = one.missing();
-    return why === undefined ? [] : [{ name: one.name, why }];
-  });
 }
 
 /** Writes a configuration in the contender's folder and says where. */

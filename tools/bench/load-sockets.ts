@@ -15,12 +15,17 @@ export interface Traffic {
   tick(now: number): boolean;
 }
 
+/** How a traffic sends. `payload` is not changed before the turn is over. */
+export interface Sender {
+  send(flow: number, payload: Uint8Array): void;
+}
+
 const LISTENER = listenerId(0);
 const NOBODY: Traffic = { reply: () => undefined, unsent: () => undefined, tick: () => true };
 /** Most often a turn ends the wait; this is for what is due without one. */
 const CHECK_MS = 1;
 
-export class LoadSockets {
+export class LoadSockets implements Sender {
   private readonly peer: PeerDriver;
   private readonly ids;
   private traffic: Traffic = NOBODY;
@@ -39,7 +44,6 @@ export class LoadSockets {
     });
   }
 
-  /** `payload` is not changed before the turn is over. */
   send(flow: number, payload: Uint8Array): void {
     const id = this.ids[flow];
     if (id !== undefined) this.peer.driver.sendToBackend(id, undefined, payload);

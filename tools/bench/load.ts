@@ -36,6 +36,7 @@ async function answer(line: string): Promise<string> {
 async function runClosed(lengthMs: number, isTouch: boolean): Promise<string> {
   const { bytes, flows } = load;
   const traffic = new ClosedLoop(sockets, isTouch ? { flows, window: 1, bytes } : load, {
+    now: performance.now(),
     lengthMs,
     mark: slices,
     isTouch,
@@ -45,7 +46,12 @@ async function runClosed(lengthMs: number, isTouch: boolean): Promise<string> {
 }
 
 async function runOpen(lengthMs: number, rate: number): Promise<string> {
-  const traffic = new OpenLoop(sockets, load, { lengthMs, rate, mark: slices });
+  const traffic = new OpenLoop(sockets, load, {
+    now: performance.now(),
+    lengthMs,
+    rate,
+    mark: slices,
+  });
   await sockets.run(traffic);
   const times = [0.5, 0.99, 0.999].map((share) => traffic.latency(share));
   return [traffic.sent, traffic.received, ...times].join(' ');

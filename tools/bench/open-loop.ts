@@ -3,15 +3,19 @@
  * datagrams. What is due leaves together, every millisecond at least; its time begins when it leaves.
  */
 import type { Load } from './loads.ts';
-import type { LoadSockets, Traffic } from './load-sockets.ts';
+import type { Sender, Traffic } from './load-sockets.ts';
 import { quantile } from './statistics.ts';
 
 export interface OpenLoopOptions {
+  /** When it begins, of `performance.now()`. */
+  readonly now: number;
   readonly lengthMs: number;
   /** Datagrams a second, over all flows in turn. */
   readonly rate: number;
   /** Names the slice, 0 to 65,535. */
   readonly mark: number;
+  /** What tells when a datagram is back. */
+  readonly clock?: () => number;
 }
 
 const OVERDUE_MS = 250;
@@ -21,11 +25,12 @@ const PAYLOADS = 1_024;
 export class OpenLoop implements Traffic {
   sent = 0;
   received = 0;
-  private readonly sockets: LoadSockets;
+  private readonly sockets: Sender;
   private readonly flows: number;
   private readonly perMs: number;
   private readonly total: number;
   private readonly begun: number;
+  private readonly clock: () => number;
   private readonly payloads: readonly Uint8Array[];
   /** By serial number, milliseconds. */
   private readonly sentAt: Float64Array;
@@ -34,7 +39,7 @@ export class OpenLoop implements Traffic {
   private lastSent: number;
   private lastReply: number;
 
-  constructor(sockets: LoadSockets, load: Load, { lengthMs, rate, mark }: OpenLoopOptions) {
+  constructor(sockets: Sender, load: Load, { now, lengthMs, rate, mark, clock }: OpenLoopOptions) {
     this.sockets = sockets;
     this.flows = load.flows;
     this.perMs = rate / 1_000;
@@ -47,7 +52,8 @@ export class OpenLoop implements Traffic {
     });
     this.sentAt = new Float64Array(this.total);
     this.took = new Float64Array(this.total);
-    this.begun = performance.now();
+    this.begun = now;
+    this.clock = clock ?? (() => performance.now());
     this.lastSent = this.begun;
     this.lastReply = this.begun;
   }
@@ -61,7 +67,7 @@ export class OpenLoop implements Traffic {
   reply(_flow: number, payload: Uint8Array): void {
     const own = this.payloads[0];
     if (payload[0] !== own?.[0] || payload[1] !== own?.[1]) return;
-    const now = performance.now();
+    const now = this.clock();
     const serial = (payload[4] ?? 0) | ((payload[5] ?? 0) << 8) | ((payload[6] ?? 0) << 16);
     this.took[this.received] = now - (this.sentAt[serial] ?? now);
     this.received += 1;

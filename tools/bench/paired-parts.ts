@@ -1,8 +1,10 @@
 /** The parts that compare programs under one load after the other, in turns. */
 import { resolve } from 'node:path';
-import { pairedFigures } from './bars.ts';
+import { latencyFigures, pairedFigures } from './bars.ts';
 import {
   CONTROL,
+  DNS_MANY,
+  DNS_ONE,
   LIMITED,
   MMSG,
   MMSG_UNRECORDED,
@@ -12,15 +14,18 @@ import {
   UNRECORDED,
   UNRECORDED_AGAIN,
   YARDSTICK,
-  absentOf,
   type Contender,
 } from './contenders.ts';
+import { measureDns } from './dns.ts';
 import { floor } from './floors.ts';
 import { BURSTS, LARGE_DATAGRAMS, loadName, MANY_FLOWS, SMALL_LOADS, type Load } from './loads.ts';
-import { measurePaired, type PairedResult } from './paired.ts';
+import { measureLatency } from './latency.ts';
+import { measurePaired, type PairedOptions } from './paired.ts';
+import { absentOf, presentOf } from './presence.ts';
+import type { PairedResult } from './turns.ts';
 import type { Context, Options, Outcome, Part } from './part.ts';
-import { nginx, sozu } from './programs.ts';
-import { absentReport, pairedReport } from './report.ts';
+import { DNSDIST, DNSPERF, findProgram, nginx, sozu } from './programs.ts';
+import { absentReport, latencyReport, pairedReport } from './report.ts';
 
 /** Who meets whom under which load. */
 interface Match {
@@ -43,6 +48,19 @@ export const PAIRED_PARTS: readonly Part[] = [
     meaning: 'the mmsg driver against the C floors, nginx and Sōzu',
     inAll: true,
     run: (context) => runMatches('mmsg', context, mmsgMatches(context.options)),
+  },
+  {
+    name: 'latency',
+    meaning:
+      'what nginx and the mmsg driver add to a round trip, at one rate and 10,000 live flows',
+    inAll: true,
+    run: runLatency,
+  },
+  {
+    name: 'dns',
+    meaning: 'dnsperf with a thousand source ports, against nginx and dnsdist',
+    inAll: true,
+    run: runDns,
   },
   {
     name: 'cost',
@@ -91,28 +109,61 @@ function mmsgMatches(options: Options): Match[] {
 
 async function runMatches(
   part: string,
-  { placement, progress, print, options }: Context,
+  context: Context,
   matches: readonly Match[],
 ): Promise<Outcome> {
-  const absent = absentOf(matches.flatMap(({ contenders }) => contenders));
-  for (const { name, why } of absent) progress(`${name} is left out: ${why}`);
+  const { progress, print } = context;
+  const absent = absentOf(
+    matches.flatMap(({ contenders }) => contenders),
+    progress,
+  );
   const results: PairedResult[] = [];
   for (const { load, contenders } of matches) {
-    const present = contenders.filter((one) => !absent.some(({ name }) => name === one.name));
+    const present = presentOf(contenders, absent);
     if (present.length < 2) continue;
-    const result = await measurePaired(present, load, {
-      slices: options.slices,
-      sliceMs: SLICE_MS,
-      warmUpMs: WARM_UP_MS,
-      placement,
-      progress: (text) => progress(`${loadName(load)}: ${text}`),
-    });
+    const options = pairedOptions(context, `${loadName(load)}: `);
+    const result = await measurePaired(present, load, options);
     results.push(result);
     print(['', ...pairedReport(result)]);
   }
-  if (absent.length > 0) print(['', ...absentReport(absent)]);
+  print(absentReport(absent));
   return {
     figures: results.flatMap((result) => pairedFigures(result, part)),
     data: { results, absent },
+  };
+}
+
+async function runLatency(context: Context): Promise<Outcome> {
+  const { progress, print } = context;
+  const contenders = [nginx(), MMSG];
+  const absent = absentOf(contenders, progress);
+  print(absentReport(absent));
+  // Without nginx there is nobody to give the rate.
+  if (absent.length > 0) return { figures: [], data: { absent } };
+  const result = await measureLatency(contenders, pairedOptions(context));
+  print(['', ...latencyReport(result)]);
+  return { figures: latencyFigures(result), data: { result, absent } };
+}
+
+async function runDns(context: Context): Promise<Outcome> {
+  const { progress, print } = context;
+  const contenders = [nginx({ responses: 1, idle: 5 }), DNSDIST, DNS_ONE, DNS_MANY];
+  const absent = [...absentOf(contenders, progress), ...absentOf([DNSPERF], progress)];
+  print(absentReport(absent));
+  const present = presentOf(contenders, absent);
+  const isPossible = findProgram('dnsperf') !== undefined && present.length > 1;
+  if (!isPossible) return { figures: [], data: { absent } };
+  const result = await measureDns(present, pairedOptions(context));
+  print(['', ...pairedReport(result)]);
+  return { figures: pairedFigures(result, 'dns'), data: { results: [result], absent } };
+}
+
+function pairedOptions({ options, placement, progress }: Context, prefix = ''): PairedOptions {
+  return {
+    slices: options.slices,
+    sliceMs: SLICE_MS,
+    warmUpMs: WARM_UP_MS,
+    placement,
+    progress: (text) => progress(prefix + text),
   };
 }

@@ -4,6 +4,7 @@
  * place to ask for a thread's time in nanoseconds.
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -112,6 +113,26 @@ export function start(
       await ended;
     },
   };
+}
+
+/** What a program prints that ends by itself; rejects when it fails. */
+export async function textOf(
+  command: readonly string[],
+  processors: string | undefined,
+): Promise<string> {
+  const pinned = processors === undefined ? command : ['taskset', '-c', processors, ...command];
+  const [file = '', ...words] = pinned;
+  const child = spawn(file, words, { stdio: ['ignore', 'pipe', 'pipe'] });
+  running.add(child);
+  let text = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk) => {
+      text += String(chunk);
+    });
+  }
+  const [code] = await once(child, 'close').finally(() => running.delete(child));
+  if (code !== 0) throw new Error(`${file} ended (${String(code)})\n${text}`);
+  return text;
 }
 
 /**

@@ -14,14 +14,15 @@ export interface NginxOptions {
   readonly responses?: number;
   /** Seconds until a session is idle. */
   readonly idle?: number;
+  readonly name?: string;
 }
 
 const MODULE_FOLDERS = ['/usr/lib/nginx/modules', '/usr/lib64/nginx/modules'];
 
 /** The stream module of nginx, one worker. */
-export function nginx({ responses, idle = 600 }: NginxOptions = {}): Contender {
+export function nginx({ responses, idle = 600, name = 'nginx' }: NginxOptions = {}): Contender {
   return {
-    name: 'nginx',
+    name,
     missing: () => whenAbsent('nginx', 'libnginx-mod-stream'),
     command: ({ port, backendPort, folder }) => {
       const file = join(folder, 'nginx.conf');
@@ -51,6 +52,30 @@ stream {
     },
   };
 }
+
+/** It keeps no flows: it knows an answer by the number in it, so it is for DNS alone. */
+export const DNSDIST: Contender = {
+  name: 'dnsdist',
+  missing: () => whenAbsent('dnsdist', 'dnsdist'),
+  command: ({ port, backendPort, folder }) => {
+    const file = join(folder, 'dnsdist.conf');
+    writeFileSync(
+      file,
+      `setLocal("127.0.0.1:${port}")
+setUDPSocketBufferSizes(${SOCKET_BUFFER}, ${SOCKET_BUFFER})
+setACL({"127.0.0.0/8"})
+newServer({address="127.0.0.1:${backendPort}"}):setUp()
+`,
+    );
+    return [findProgram('dnsdist') ?? '', '-C', file, '--supervised', '--disable-syslog'];
+  },
+};
+
+/** Which asks. */
+export const DNSPERF: Pick<Contender, 'name' | 'missing'> = {
+  name: 'dnsperf',
+  missing: () => whenAbsent('dnsperf', 'dnsperf'),
+};
 
 /** Sōzu itself, one worker, with the file that this project takes too. */
 export function sozu(path: string): Contender {

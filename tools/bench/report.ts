@@ -2,18 +2,18 @@
 import type { BalancingResult } from './balancing.ts';
 import type { Verdict } from './bars.ts';
 import type { InCoreResult, InsertTimes } from './in-core.ts';
-import type { Absent } from './contenders.ts';
-import { loadName } from './loads.ts';
-import type { PairedResult, Series } from './paired.ts';
+import type { LatencyResult } from './latency.ts';
+import type { Absent } from './presence.ts';
+import type { PairedResult, Series } from './turns.ts';
 import type { SimulatorFigure } from './simulator.ts';
 import type { FlowListResult } from './flow-list.ts';
 import type { SnapshotCost } from './snapshots.ts';
 import type { Quartiles } from './statistics.ts';
 
-export function pairedReport({ load, sliceMs, series }: PairedResult): string[] {
+export function pairedReport({ name, sliceMs, series }: PairedResult): string[] {
   const slices = series[0]?.nanoseconds.length ?? 0;
   return [
-    `${loadName(load)}: ${slices} slices of ${sliceMs} ms each in turn; processor time per round trip`,
+    `${name}: ${slices} slices of ${sliceMs} ms each in turn; processor time per round trip`,
     ...table([
       [
         '',
@@ -48,7 +48,24 @@ function seriesRow(series: Series): string[] {
 }
 
 export function absentReport(absent: readonly Absent[]): string[] {
-  return ['left out', ...absent.map(({ name, why }) => `  ${name}: ${why}`)];
+  return absent.length === 0
+    ? []
+    : ['', 'left out', ...absent.map(({ name, why }) => `  ${name}: ${why}`)];
+}
+
+export function latencyReport({ rate, flows, ways }: LatencyResult): string[] {
+  return [
+    `latency at ${whole(rate)} datagrams/s over ${whole(flows)} live flows, microseconds`,
+    ...table([
+      ['', 'p50', 'p99', 'p99.9', '(quartiles)', 'added p50', 'p99', 'p99.9', 'sent', 'lost'],
+      ...ways.map(({ name, p50, p99, p999, added, sent, lost }) => [
+        name,
+        ...[p50.median, p99.median, p999.median].map(whole),
+        between(p999, whole),
+        ...[added.p50, added.p99, added.p999, sent, lost].map(whole),
+      ]),
+    ]),
+  ];
 }
 
 export function simulatorReport(figures: readonly SimulatorFigure[]): string[] {
@@ -224,6 +241,7 @@ function between({ lower, upper }: Quartiles, print: (value: number) => string):
 }
 
 function whole(value: number): string {
+  if (Number.isNaN(value)) return '-';
   return Math.round(value)
     .toString()
     .replaceAll(/\B(?=(\d{3})+$)/g, ',');
