@@ -11,6 +11,7 @@ import { FD_EXHAUSTION } from './world/fd-exhaustion.ts';
 import { ICMP_STORM } from './world/icmp-storm.ts';
 import { LONG_LIVED } from './world/long-lived.ts';
 import { LOOP } from './world/loop.ts';
+import { MANY_WORKERS } from './world/many-workers.ts';
 import { NAT_REBIND } from './world/nat-rebind.ts';
 import { PORT_EXHAUSTION } from './world/port-exhaustion.ts';
 import { RECONFIG_STORM } from './world/reconfig-storm.ts';
@@ -41,5 +42,6 @@ export const WORLD_SCENARIOS: readonly WorldScenario[] = [
   SLOW_BACKEND,
   DUAL_STACK,
   LOOP,
+  MANY_WORKERS,
   WORLD_SWARM,
 ];

@@ -22,6 +22,7 @@ import {
   drawListener,
   drawPlaneDelay,
   drawSources,
+  drawWorkers,
   edits,
   HOST_FAMILIES,
   kills,
@@ -79,7 +80,14 @@ export const WORLD_SWARM: WorldScenario = {
     return {
       spec: worldOf(
         { clients: EACH * KINDS.length, backends },
-        { proxies: [proxyOf(settings, { planeDelay: drawPlaneDelay(config) })] },
+        {
+          proxies: [
+            proxyOf(settings, {
+              planeDelay: drawPlaneDelay(config),
+              workers: drawWorkers(config, 20),
+            }),
+          ],
+        },
       ),
       cast: {
         ...Object.assign(

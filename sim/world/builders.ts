@@ -136,6 +136,7 @@ export function proxyOf(
     config,
     randomSeed: { high: 7, low: 11 + number },
     planeDelay: undefined,
+    workers: undefined,
     ...rest,
   };
 }

@@ -2,6 +2,9 @@
 import type { Digest } from '../digest.ts';
 import type { Hearings } from './facts.ts';
 
+/** More than there are processes in a world. */
+const PROCESSES = 4_096;
+
 export function digestFacts(digest: Digest): Hearings {
   return {
     Packet: ({ kind, packet }, at) => {
@@ -10,7 +13,8 @@ export function digestFacts(digest: Digest): Hearings {
       digest.number(datagram.src.port).number(datagram.dst.a).number(datagram.dst.port);
       digest.number(datagram.payload.length);
     },
-    DataOutput: ({ process, output }) => digest.number(process).string(output.kind),
+    DataOutput: ({ process, plane, output }) =>
+      digest.number(process + plane * PROCESSES).string(output.kind),
     ControlOutput: ({ process, output }, at) =>
       digest.number(process).number(at).string(output.kind),
     ClientHeard: ({ client, message }) => digest.number(client).number(message?.serial ?? -1),

@@ -19,16 +19,22 @@ import type { Phase } from './spec.ts';
 /** A process by its number: each start counts up, over all proxies. */
 export type ProcessNumber = number;
 
-/** A process between two of its turns. */
-export interface ProcessSample {
+/** One data plane of a process, numbered from 0. Socket ids are its own. */
+export interface OfPlane {
   readonly process: ProcessNumber;
+  readonly plane: number;
+}
+
+/** A data plane between two of its turns. */
+export interface ProcessSample extends OfPlane {
   /** By the monotonic clock of its host. */
   readonly now: Instant;
   readonly flows: number;
   /** Datagrams in egress queues. */
   readonly waiting: number;
-  /** Open descriptors of its host, and what they are. */
+  /** Open descriptors of its host. */
   readonly descriptors: number;
+  /** What it has open of them, and what its process probes. */
   readonly listeners: number;
   readonly upstreams: number;
   readonly probes: number;
@@ -42,7 +48,7 @@ export interface ProcessSample {
 /** What a process counted until now, beside what its kernel did. */
 export interface ProcessTotals {
   readonly process: ProcessNumber;
-  /** Of all its listeners, those that are gone included. */
+  /** Of all listeners of all its planes, those that are gone included. */
   readonly counters: Readonly<ListenerCounters>;
   readonly waiting: number;
   /** Since the process started. Probes count in neither `taken`, `accepted` nor `failedLate`. */
@@ -124,14 +130,13 @@ export interface Facts {
   };
   /** `now` is what the pump calls so: the monotonic clock of the host. */
   /** A new upstream socket sends from here. Another may have done so before. */
-  Bound: {
-    readonly process: ProcessNumber;
+  Bound: OfPlane & {
     readonly socket: SocketId;
     readonly local: Address;
   };
-  DataInput: { readonly process: ProcessNumber; readonly input: PlaneInput; readonly now: Instant };
-  DataTimeout: { readonly process: ProcessNumber; readonly now: Instant };
-  DataOutput: { readonly process: ProcessNumber; readonly output: PlaneOutput };
+  DataInput: OfPlane & { readonly input: PlaneInput; readonly now: Instant };
+  DataTimeout: OfPlane & { readonly now: Instant };
+  DataOutput: OfPlane & { readonly output: PlaneOutput };
   ControlInput: {
     readonly process: ProcessNumber;
     readonly input: ControlInput;

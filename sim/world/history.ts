@@ -63,8 +63,8 @@ function recorder(keep: (told: Told) => void): Hearings {
     DataInput: (fact, at) =>
       keep({ kind: 'DataInput', fact: { ...fact, input: ownInput(fact.input) }, at }),
     DataTimeout: (fact, at) => keep({ kind: 'DataTimeout', fact, at }),
-    DataOutput: ({ process, output }, at) =>
-      keep({ kind: 'DataOutput', fact: { process, output: ownOutput(output) }, at }),
+    DataOutput: (fact, at) =>
+      keep({ kind: 'DataOutput', fact: { ...fact, output: ownOutput(fact.output) }, at }),
     ControlInput: (fact, at) => keep({ kind: 'ControlInput', fact, at }),
     ControlTimeout: (fact, at) => keep({ kind: 'ControlTimeout', fact, at }),
     ControlOutput: (fact, at) => keep({ kind: 'ControlOutput', fact, at }),

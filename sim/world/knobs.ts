@@ -17,6 +17,7 @@ import { PRESET_NAMES, presetValue, type PresetName } from '../../core/presets.t
 import { microseconds, milliseconds } from '../../core/time.ts';
 import type { Random } from '../random.ts';
 import type { Span } from './faults.ts';
+import type { WorkersSpec } from './spec.ts';
 
 /** Draws by name from one stream of its own each. */
 class Dial {
@@ -142,6 +143,13 @@ export function drawPlaneDelay(config: Random): Span | undefined {
   const dial = new Dial(config.fork('planes'));
   if (dial.isOn('together', 50)) return undefined;
   return { low: microseconds(0), high: microseconds(dial.pick('delay', [200, 3_000, 20_000])) };
+}
+
+/** How many data planes share the work, and how: several of them in so many seeds of a hundred. */
+export function drawWorkers(config: Random, percent = 100): WorkersSpec | undefined {
+  const dial = new Dial(config.fork('workers'));
+  if (!dial.isOn('several', percent)) return undefined;
+  return { count: dial.between('count', 2, 4), steer: dial.pick('steer', ['tuple', 'source']) };
 }
 
 /** Where upstream sockets are bound: nowhere in particular, or at addresses of the proxy's in turn. */

@@ -124,12 +124,16 @@ export function restoredRun(
   return runScript(spec, script, seed, { observer, oracles: [], prepare });
 }
 
-/** Puts both machines of a process away, and takes others out that are as they were. */
-export function exchange({ data, control, dataOptions, controlOptions }: ProxyProcess): void {
-  const [dataPlane, controlPlane] = [new DataPlane(dataOptions), new ControlPlane(controlOptions)];
-  restoreSnapshot(dataPlane, takeSnapshot(data.machine));
+/** Puts all machines of a process away, and takes others out that are as they were. What joins several planes stays. */
+export function exchange(process: ProxyProcess): void {
+  for (const [plane, data] of process.planes.entries()) {
+    const dataPlane = new DataPlane(process.dataOptions(plane));
+    restoreSnapshot(dataPlane, takeSnapshot(data.machine));
+    data.machine = dataPlane;
+  }
+  const { control, controlOptions } = process;
+  const controlPlane = new ControlPlane(controlOptions);
   restoreSnapshot(controlPlane, takeSnapshot(control.machine));
-  data.machine = dataPlane;
   control.machine = controlPlane;
 }
 

@@ -5,11 +5,21 @@ import type { Errno } from '../../core/ports.ts';
 import type { Random } from '../random.ts';
 import type { Host } from './os-host.ts';
 
+/** Sockets of several threads that are bound to one address (SO_REUSEPORT), and how the kernel chooses among them. */
+export interface Sharing {
+  /** How many there are to be. */
+  readonly count: number;
+  /** By a hash of both addresses and ports, or, as a program that was attached says, of where the datagram is from. */
+  readonly steer: 'tuple' | 'source';
+}
+
 /** Where a socket is bound: an address of the host, or a wildcard. */
 export interface Binding {
   readonly local: Address;
   /** Keeps IPv4 off `::`. */
   readonly ipv6Only: boolean;
+  /** Others of the same kind may have the same address. */
+  readonly sharing?: Sharing | undefined;
 }
 
 /** Whether a datagram to `address` is for this binding. */
@@ -49,9 +59,12 @@ export class Bindings<Owner extends Binding> {
     else owners.push(owner);
   }
 
+  /** Among those that share an address the last moves into its place, as in Linux. */
   remove(owner: Owner): void {
     const { port } = owner.local;
-    const others = this.#byPort.get(port)?.filter((one) => one !== owner) ?? [];
+    const owners = this.#byPort.get(port) ?? [];
+    const last = owners.findLast((one) => one === owner || areSharing(one, owner)) ?? owner;
+    const others = owners.filter((one) => one !== last).map((one) => (one === owner ? last : one));
     if (others.length > 0) this.#byPort.set(port, others);
     else this.#byPort.delete(port);
   }
@@ -59,6 +72,16 @@ export class Bindings<Owner extends Binding> {
   /** Who is bound where `address` leads. */
   at(address: Address): Owner | undefined {
     return this.#byPort.get(address.port)?.find((one) => covers(one, address));
+  }
+
+  /** Who hears what comes from `src` to `dst`: of those that share the address, one and always the same while they do. */
+  receiver(src: Address, dst: Address): Owner | undefined {
+    const first = this.at(dst);
+    if (first?.sharing === undefined) return first;
+    const group = (this.#byPort.get(dst.port) ?? []).filter(
+      (one) => one === first || areSharing(one, first),
+    );
+    return group[placeOf(first.sharing, group.length, src, dst)];
   }
 
   /** The address of this host that datagrams to this family leave from. */
@@ -98,7 +121,10 @@ export class Bindings<Owner extends Binding> {
     const isForeign = this.#host.faults.occupied.some(
       (local) => local.port === port && collide(wanted, { local, ipv6Only: false }),
     );
-    return !isForeign && !this.#byPort.get(port)?.some((one) => collide(wanted, one));
+    return (
+      !isForeign &&
+      !this.#byPort.get(port)?.some((one) => collide(wanted, one) && !areSharing(wanted, one))
+    );
   }
 }
 
@@ -107,4 +133,31 @@ function collide(one: Binding, other: Binding): boolean {
   return (
     sameAddress(one.local, other.local) || covers(one, other.local) || covers(other, one.local)
   );
+}
+
+/** Whether they are of one group: each says so, and they are bound alike. */
+function areSharing(one: Binding, other: Binding): boolean {
+  return (
+    one.sharing !== undefined &&
+    other.sharing !== undefined &&
+    one.ipv6Only === other.ipv6Only &&
+    sameAddress(one.local, other.local)
+  );
+}
+
+/** Which of so many a datagram goes to. A place that a program names and nobody has is the kernel's to choose. */
+function placeOf({ count, steer }: Sharing, size: number, src: Address, dst: Address): number {
+  const bySource = hashOf([src.a, src.b, src.c, src.d]) % count;
+  if (steer === 'source' && bySource < size) return bySource;
+  const words = [src.a, src.b, src.c, src.d, src.port, dst.a, dst.b, dst.c, dst.d, dst.port];
+  return Math.floor((hashOf(words) / 2 ** 32) * size);
+}
+
+function hashOf(words: readonly number[]): number {
+  let hash = 0x811c9dc5;
+  for (const word of words) {
+    hash = Math.imul(hash ^ word, 0x9e3779b1);
+    hash ^= hash >>> 15;
+  }
+  return hash >>> 0;
 }

@@ -145,8 +145,9 @@ export class Kernel implements Endpoint {
       watched: false,
     };
     this.descriptors.take(descriptor, socket);
+    const reached = this.#reachedBy(socket);
     this.#bindings.add(socket);
-    for (const address of this.#bindings.reachedAt(socket)) this.#wire.attach(address, this);
+    for (const address of reached) this.#wire.attach(address, this);
     return socket;
   }
 
@@ -157,7 +158,7 @@ export class Kernel implements Endpoint {
     forgetRefusal(socket);
     this.descriptors.release(socket.descriptor);
     this.#bindings.remove(socket);
-    for (const address of this.#bindings.reachedAt(socket)) this.#wire.detach(address);
+    for (const address of this.#reachedBy(socket)) this.#wire.detach(address);
   }
 
   isOpen(socket: KernelSocket): boolean {
@@ -203,7 +204,7 @@ export class Kernel implements Endpoint {
   deliver(datagram: Datagram): void {
     const { faults } = this.host;
     this.in.received += 1;
-    const socket = this.#bindings.at(datagram.dst);
+    const socket = this.#bindings.receiver(datagram.src, datagram.dst);
     const isStrange = socket?.peer !== undefined && !sameAddress(socket.peer, datagram.src);
     if (faults.standstill === 'clock') {
       this.in.unheard += 1;
@@ -232,6 +233,14 @@ export class Kernel implements Endpoint {
     this.host.later(microseconds(delay), () => {
       if (socket.refused) showRefusal(socket);
     });
+  }
+
+  /** By this socket, while it is not open, and by no other. */
+  #reachedBy(socket: KernelSocket): Address[] {
+    const addresses = this.#bindings.reachedAt(socket);
+    return socket.sharing === undefined
+      ? addresses
+      : addresses.filter((address) => this.#bindings.at(address) === undefined);
   }
 
   /** A socket bound to a wildcard takes the address of the way to its peer. */

@@ -20,7 +20,7 @@ import type { Instant } from '../../core/time.ts';
 import type { QueuedEvent } from '../event-queue.ts';
 import type { Random } from '../random.ts';
 import type { Host } from './os-host.ts';
-import { anywhere } from './os-bindings.ts';
+import { anywhere, type Sharing } from './os-bindings.ts';
 import type { Kernel, KernelSocket, SocketWish } from './os-kernel.ts';
 import { HostTimer } from './os-timer.ts';
 import type { Datagram } from './wire.ts';
@@ -37,6 +37,15 @@ interface Outgoing {
   readonly datagram: SendBlocked;
 }
 
+/** One of several planes of a process, each with sockets of its own. */
+export interface OsPlace {
+  readonly plane: number;
+  /** What its listeners share with those of the others. */
+  readonly sharing: Sharing | undefined;
+}
+
+const ALONE: OsPlace = { plane: 0, sharing: undefined };
+
 /** What lent bytes are overwritten with. */
 export const POISON = 0xdb;
 
@@ -47,6 +56,7 @@ export class SimulatedOs implements Ports {
   turns = 0;
   idleTurns = 0;
   readonly #host: Host;
+  readonly #sharing: Sharing | undefined;
   readonly #order: Random;
   readonly #timer: HostTimer;
   readonly #listeners = new Map<ListenerId, Line>();
@@ -62,14 +72,16 @@ export class SimulatedOs implements Ports {
   readonly #held = new Set<number>();
   readonly #lent: Uint8Array[] = [];
 
-  constructor(kernel: Kernel) {
+  constructor(kernel: Kernel, { plane, sharing }: OsPlace = ALONE) {
     const { host } = kernel;
+    const name = plane === 0 ? '' : `${plane}`;
     const { batch, localAddress } = host.shape;
     this.capabilities = { name: 'simulated', batch, localAddress };
     this.kernel = kernel;
     this.#host = host;
-    this.#order = host.stream('sched', 'sockets');
-    this.#timer = new HostTimer(host, 'data', () => this.#runTurn(true));
+    this.#sharing = sharing;
+    this.#order = host.stream('sched', `sockets${name}`);
+    this.#timer = new HostTimer(host, `data${name}`, () => this.#runTurn(true));
   }
 
   /** Says who hears of arrivals. Nothing may arrive before. */
@@ -121,6 +133,7 @@ export class SimulatedOs implements Ports {
       ...wanted,
       local,
       peer: undefined,
+      sharing: this.#sharing,
     });
     if (typeof socket === 'string') return socket;
     this.#listeners.set(id, { kind: 'listener', id, socket });

@@ -57,8 +57,8 @@ export class PlaneMail<Message> {
 export class DistantPlane implements Directed {
   readonly mail: PlaneMail<GeneratedDirective>;
 
-  constructor(host: Host, delay: Span, plane: Directed) {
-    this.mail = new PlaneMail(host, delay, 'directives', (message) => {
+  constructor(host: Host, delay: Span, plane: Directed, name: string) {
+    this.mail = new PlaneMail(host, delay, name, (message) => {
       plane.direct(message);
       plane.endTurn();
     });

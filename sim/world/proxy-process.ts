@@ -1,23 +1,24 @@
 /**
- * One process of a proxy in a simulated world: both planes and both pumps as production has them, on a simulated operating
- * system. It tells oracles everything that passes its planes, and how it stands between two turns.
+ * One process of a proxy in a simulated world: a control plane and one data plane or a group of them, with their pumps as
+ * production has them, on a simulated operating system. It tells oracles everything that passes its planes, and what it counts.
  */
+import { present } from '../../core/assert.ts';
 import type { Command, Reply } from '../../core/commands.ts';
 import type { Config } from '../../core/config.ts';
 import { ControlPlane, type ControlOptions } from '../../core/control-plane.ts';
 import { ControlPump } from '../../core/control-pump.ts';
 import { DataPlane } from '../../core/data-plane.ts';
 import type { Report } from '../../core/directives.ts';
-import type { PlaneOptions } from '../../core/plane-contract.ts';
-import { Pump } from '../../core/pump.ts';
+import { addCounters, newCounters } from '../../core/metrics.ts';
+import type { DataMachine, PlaneOptions } from '../../core/plane-contract.ts';
+import { PlaneGroup } from '../../core/plane-group.ts';
 import { Verifier } from '../../core/verify.ts';
 import type { VirtualClock } from '../clock.ts';
+import { DataWorker } from './data-worker.ts';
 import type { FactHub, FactKind, Facts, ProcessNumber } from './facts.ts';
-import type { Taps } from './own-trace.ts';
+import type { Tapped, Taps } from './own-trace.ts';
 import { SimulatedControl, type TcpNetwork } from './os-control.ts';
 import type { Kernel, ReceiveCounters } from './os-kernel.ts';
-import { SimulatedOs } from './os.ts';
-import { DistantPlane, PlaneMail } from './plane-mail.ts';
 import type { ProxySpec } from './spec.ts';
 import { WatchedControl, WatchedData } from './watched-planes.ts';
 
@@ -51,15 +52,13 @@ interface KernelMark {
 
 export class ProxyProcess {
   readonly number: ProcessNumber;
-  readonly data: WatchedData<DataPlane>;
+  /** Its data planes, by number. */
+  readonly planes: readonly WatchedData<DataPlane>[];
   readonly control: WatchedControl<ControlPlane>;
   readonly #options: ProcessOptions;
-  readonly #os: SimulatedOs;
+  readonly #workers: readonly DataWorker[];
   readonly #probes: SimulatedControl;
-  readonly #pump: Pump;
   readonly #controlPump: ControlPump;
-  readonly #directives: DistantPlane | undefined;
-  readonly #reports: PlaneMail<Report> | undefined;
   readonly #begun: KernelMark;
   readonly #verifier = new Verifier();
   #isOver = false;
@@ -68,49 +67,33 @@ export class ProxyProcess {
   constructor(options: ProcessOptions) {
     this.#options = options;
     this.number = options.number;
-    const { kernel, spec, tcp } = options;
-    const { host } = kernel;
+    const { kernel, tcp } = options;
     this.#begun = markOf(kernel);
     const process = this.number;
-    this.data = new WatchedData(new DataPlane(this.dataOptions), {
-      input: (input, now) => this.#tell('DataInput', { process, input, now }),
-      timeout: (now) => this.#tell('DataTimeout', { process, now }),
-      output: (output) => this.#tell('DataOutput', { process, output }),
-    });
     this.control = new WatchedControl(new ControlPlane(this.controlOptions), {
       input: (input, now) => this.#tell('ControlInput', { process, input, now }),
       timeout: (now) => this.#tell('ControlTimeout', { process, now }),
       output: (output) => this.#tell('ControlOutput', { process, output }),
     });
-    this.#os = new SimulatedOs(kernel);
-    const { data, control } = options.taps?.tap(this) ?? this;
-    this.#pump = new Pump(data, this.#os, (report) => this.#onReport(report));
-    const open = this.#os.openUpstream.bind(this.#os);
-    this.#os.openUpstream = (socket, backend, source) => {
-      const errno = open(socket, backend, source);
-      const local = this.#os.localOf(socket);
-      if (errno === undefined && local !== undefined)
-        this.#tell('Bound', { process, socket, local });
-      return errno;
-    };
-    const endTurn = this.#pump.endTurn.bind(this.#pump);
-    this.#pump.endTurn = () => {
-      endTurn();
-      if (!this.#isOver) this.#sample();
-    };
-    this.#os.attach(this.#pump);
+    const count = options.spec.workers?.count ?? 1;
+    const group = new PlaneGroup(count, {
+      direct: (plane, message) => this.#at(plane).directed.direct(message),
+      endTurn: (plane) => this.#at(plane).directed.endTurn(),
+      report: (report) => this.#onReport(report),
+    });
+    this.planes = Array.from({ length: count }, (_, plane) => this.#watched(plane));
+    const tapped = this.#tap();
+    this.#workers = this.planes.map((data, plane) =>
+      this.#worker(plane, tapped?.data ?? data, (report) => group.heard(plane, report)),
+    );
     this.#probes = new SimulatedControl(kernel, tcp, () => undefined);
-    const { planeDelay } = spec;
-    this.#directives = planeDelay && new DistantPlane(host, planeDelay, this.#pump);
-    this.#controlPump = new ControlPump(control, this.#probes, this.#directives ?? this.#pump);
-    this.#reports =
-      planeDelay &&
-      new PlaneMail(host, planeDelay, 'reports', (report) => this.#controlPump.report(report));
+    this.#controlPump = new ControlPump(tapped?.control ?? this.control, this.#probes, group);
     this.#probes.attach(this.#controlPump);
   }
 
-  get dataOptions(): PlaneOptions {
-    return planeOptionsOf(this.#options.spec);
+  /** What a data plane is made with. */
+  dataOptions(plane: number): PlaneOptions {
+    return planeOptionsOf(this.#options.spec, plane);
   }
 
   get controlOptions(): ControlOptions {
@@ -146,9 +129,40 @@ export class ProxyProcess {
     if (this.isRunning) this.#count();
   }
 
+  #watched(plane: number): WatchedData<DataPlane> {
+    const of = { process: this.number, plane };
+    return new WatchedData(new DataPlane(this.dataOptions(plane)), {
+      input: (input, now) => this.#tell('DataInput', { ...of, input, now }),
+      timeout: (now) => this.#tell('DataTimeout', { ...of, now }),
+      output: (output) => this.#tell('DataOutput', { ...of, output }),
+    });
+  }
+
+  /** What is recorded is one data plane beside the control plane. */
+  #tap(): Tapped | undefined {
+    const { taps } = this.#options;
+    const [data, ...others] = this.planes;
+    if (taps === undefined || data === undefined || others.length > 0) return undefined;
+    const { number, control, controlOptions } = this;
+    return taps.tap({ number, data, control, dataOptions: this.dataOptions(0), controlOptions });
+  }
+
+  #worker(plane: number, machine: DataMachine, onReport: (report: Report) => void): DataWorker {
+    const { spec, kernel } = this.#options;
+    const of = { process: this.number, plane };
+    const onBound = (bound: Facts['Bound']): void => this.#tell('Bound', bound);
+    const onTurn = (): void => {
+      if (!this.#isOver) this.#sample(plane);
+    };
+    return new DataWorker({ of, spec, kernel, machine, onReport, onBound, onTurn });
+  }
+
+  #at(plane: number): DataWorker {
+    return present(this.#workers[plane], 'a process has this plane');
+  }
+
   #onReport(report: Report): void {
-    if (this.#reports === undefined) this.#controlPump.report(report);
-    else this.#reports.send(report);
+    this.#controlPump.report(report);
     if (report.kind === 'Stopped') this.#exit();
   }
 
@@ -167,49 +181,51 @@ export class ProxyProcess {
   #end(): void {
     this.#count();
     this.#isOver = true;
-    this.#directives?.mail.close();
-    this.#reports?.close();
-    this.#os.kill();
+    for (const worker of this.#workers) worker.kill();
     this.#probes.kill();
   }
 
-  #sample(): void {
-    const { machine } = this.data;
-    const { descriptors } = this.#options.kernel;
-    const flows = machine.flowCount;
+  #sample(plane: number): void {
+    const { os } = this.#at(plane);
+    const { machine } = present(this.planes[plane], 'a process has this plane');
     this.#tell('TurnEnded', {
       process: this.number,
-      now: this.#os.now(),
-      flows,
+      plane,
+      now: os.now(),
+      flows: machine.flowCount,
       waiting: machine.waiting,
-      descriptors: descriptors.count,
-      listeners: this.#os.listenerCount,
-      upstreams: this.#os.socketCount - this.#os.listenerCount,
+      descriptors: this.#options.kernel.descriptors.count,
+      listeners: os.listenerCount,
+      upstreams: os.socketCount - os.listenerCount,
       probes: this.#probes.inFlight,
       wake: machine.pollTimeout(),
-      turns: this.#os.turns,
-      idleTurns: this.#os.idleTurns,
+      turns: os.turns,
+      idleTurns: os.idleTurns,
     });
-    if (this.#os.turns % VERIFY_EVERY === 0) this.#verify();
+    if (os.turns % VERIFY_EVERY === 0) this.#verify(machine);
   }
 
-  #verify(): void {
-    const broken = this.data.machine.listeners.all.flatMap(({ manager }) =>
-      this.#verifier.brokenInvariants(manager),
-    );
+  #verify({ listeners }: DataPlane): void {
+    const broken = listeners.all.flatMap(({ manager }) => this.#verifier.brokenInvariants(manager));
     this.#tell('Verified', { process: this.number, broken });
   }
 
   #count(): void {
     const { kernel } = this.#options;
-    const { machine } = this.data;
+    const counters = newCounters();
+    let [waiting, untold] = [0, 0];
+    for (const { machine } of this.planes) {
+      addCounters(counters, machine.listeners.totals);
+      waiting += machine.waiting;
+    }
+    for (const { os } of this.#workers) untold += os.failuresUntold;
     const now = markOf(kernel);
     const begun = this.#begun;
     const probed = this.#probes.traffic;
     this.#tell('Counted', {
       process: this.number,
-      counters: { ...machine.listeners.totals },
-      waiting: machine.waiting,
+      counters,
+      waiting,
       kernelIn: {
         received: now.in.received - begun.in.received,
         overflowed: now.in.overflowed - begun.in.overflowed,
@@ -222,7 +238,7 @@ export class ProxyProcess {
       kernelOut: {
         accepted: now.sends - begun.sends - (now.failed - begun.failed) - probed.accepted,
         failedLate: now.failedLate - begun.failedLate - probed.failedLate,
-        untold: this.#os.failuresUntold,
+        untold,
         stalled: now.stalled - begun.stalled,
         left: now.left - begun.left,
         leaving: now.leaving,
@@ -239,12 +255,13 @@ export class ProxyProcess {
   }
 }
 
-/** What the data planes of a proxy are made with. */
-export function planeOptionsOf({ randomSeed, shape }: ProxySpec): PlaneOptions {
+/** What a data plane of a proxy is made with. No two draw alike, and all place alike. */
+export function planeOptionsOf({ randomSeed, shape }: ProxySpec, plane: number): PlaneOptions {
+  const { high, low } = randomSeed;
   return {
     placementSeed: PLACEMENT_SEED,
-    tableSeed: { first: randomSeed.low, second: randomSeed.high },
-    randomSeed,
+    tableSeed: { first: low, second: high },
+    randomSeed: { high, low: (low + plane) % 2 ** 32 },
     hosts: shape.addresses,
   };
 }

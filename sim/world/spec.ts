@@ -5,6 +5,7 @@ import type { Hash64 } from '../../core/hash.ts';
 import { microseconds, type Duration } from '../../core/time.ts';
 import type { LinkFaults, Span } from './faults.ts';
 import type { NatSettings } from './nat.ts';
+import type { Sharing } from './os-bindings.ts';
 import type { HostShape } from './os-faults.ts';
 import type { TcpManner } from './os-control.ts';
 
@@ -14,9 +15,17 @@ export interface ProxySpec {
   readonly config: Config;
   /** Of every chance in it: placement, tables, RANDOM, probe jitter. */
   readonly randomSeed: Hash64;
-  /** How long a message between its planes takes; undefined when both share a thread. Messages of a pair keep their order. */
+  /**
+   * How long a message between its planes takes; undefined when both share a thread, or hear of each other at once where there
+   * are several data planes. Messages of a pair keep their order.
+   */
   readonly planeDelay: Span | undefined;
+  /** Data planes behind one address; undefined: one. */
+  readonly workers: WorkersSpec | undefined;
 }
+
+/** Several data planes of one process, each with sockets of its own, and how a kernel chooses among those of a listener. */
+export type WorkersSpec = Sharing;
 
 /** A client: a program with one socket at a time. */
 export interface ClientSpec {

@@ -45,6 +45,7 @@ import {
   type ClientSpec,
   type PhaseTimes,
   type ProxySpec,
+  type WorkersSpec,
   type WorldSpec,
 } from './spec.ts';
 import type { Seed } from '../seed.ts';
@@ -139,6 +140,7 @@ const PROXY: Check<ProxySpec> = objectOf<ProxySpec>({
   config: CONFIG,
   randomSeed: HASH,
   planeDelay: maybe(SPAN),
+  workers: maybe(objectOf<WorkersSpec>({ count: whole(2, 64), steer: word('tuple', 'source') })),
 });
 
 const SIDES = word('endpoint-independent', 'endpoint-dependent');

@@ -8,6 +8,7 @@ import { IDLE_SPIN } from './idle-spin.ts';
 import { INVARIANTS } from './invariants.ts';
 import { LIMITS_KEPT } from './limits.ts';
 import { LIVENESS } from './liveness.ts';
+import { PLANE_GROUP } from './plane-group.ts';
 import { RECONFIGURATION } from './reconfiguration.ts';
 import { TIMELINESS } from './timeliness.ts';
 import { TRACES_REPLAY } from './replays.ts';
@@ -23,6 +24,7 @@ export const ORACLES: readonly OracleKind[] = [
   INVARIANTS,
   LIMITS_KEPT,
   LIVENESS,
+  PLANE_GROUP,
   RECONFIGURATION,
   TIMELINESS,
   TRACES_REPLAY,

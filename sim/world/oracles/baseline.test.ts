@@ -121,11 +121,11 @@ function directed(directive: Directive): Told {
 }
 
 function input(one: PlaneInput, now: number): Extract<Told, { kind: 'DataInput' }> {
-  return told('DataInput', { process: 1, input: one, now: instant(now) }, now);
+  return told('DataInput', { process: 1, plane: 0, input: one, now: instant(now) }, now);
 }
 
 function output(one: PlaneOutput): Told {
-  return told('DataOutput', { process: 1, output: one });
+  return told('DataOutput', { process: 1, plane: 0, output: one });
 }
 
 function control(one: ControlOutput): Told {

@@ -12,6 +12,7 @@ import { after, instant, milliseconds, seconds, until, type Instant } from '../.
 import { always, sometimes, type Property } from '../../properties.ts';
 import type { ProcessNumber, ProcessSample } from '../facts.ts';
 import type { OracleKind } from '../oracle.ts';
+import { PerPlane, planesOf } from '../per-plane.ts';
 import type { Verdicts } from '../verdicts.ts';
 import { DirectedState } from './directed.ts';
 import { BLOCKED_MAX, Healing } from './healing.ts';
@@ -35,36 +36,37 @@ export const BASELINE: OracleKind = {
   name: 'baseline',
   begin: (verdicts, spec) => {
     const healing = new Healing(spec);
-    const processes = new Map<ProcessNumber, Traces>();
-    const of = (process: ProcessNumber): Traces => {
-      const known = processes.get(process) ?? new Traces(process, verdicts);
-      processes.set(process, known);
-      return known;
-    };
+    // What a control plane hears and directs leaves its traces with each plane.
+    const planes = new PerPlane((process) => new Traces(process, verdicts));
     return {
       hearings: {
         ...healing.hearings,
         PhaseBegan: (fact, at) => {
           if (fact.phase === 'drain' && healing.isSettled(at)) {
             verdicts.see(HEALED);
-            for (const traces of processes.values()) traces.healed(healing.sawStalls);
+            for (const traces of planes.values()) traces.healed(healing.sawStalls);
           }
           healing.hearings.PhaseBegan?.(fact, at);
         },
-        Started: ({ process }) => void of(process),
-        DataInput: ({ process, input, now }) => of(process).hearInput(input, now),
-        DataOutput: ({ process, output }) => of(process).hearOutput(output),
-        ControlInput: ({ process, input, now }, at) => of(process).hearControl(input, now, at),
-        ControlOutput: ({ process, output }) => of(process).hearControlOutput(output),
-        TurnEnded: (sample) => of(sample.process).turnEnded(sample),
-        Crashed: ({ process }) => void processes.delete(process),
+        Started: ({ process, proxy }) => planes.begin(process, planesOf(spec, proxy)),
+        DataInput: ({ process, plane, input, now }) =>
+          planes.of(process, plane).hearInput(input, now),
+        DataOutput: ({ process, plane, output }) => planes.of(process, plane).hearOutput(output),
+        ControlInput: ({ process, input, now }, at) => {
+          for (const traces of planes.all(process)) traces.hearControl(input, now, at);
+        },
+        ControlOutput: ({ process, output }) => {
+          for (const traces of planes.all(process)) traces.hearControlOutput(output);
+        },
+        TurnEnded: (sample) => planes.of(sample.process, sample.plane).turnEnded(sample),
+        Crashed: ({ process }) => planes.delete(process),
         Exited: ({ process }, at) => {
-          of(process).finish(at);
-          processes.delete(process);
+          for (const traces of planes.all(process)) traces.finish(at);
+          planes.delete(process);
         },
       },
       finish: (at) => {
-        for (const traces of processes.values()) traces.finish(at);
+        for (const traces of planes.values()) traces.finish(at);
       },
     };
   },

@@ -7,10 +7,12 @@ import { formatAddress, type Address } from '../../../core/address.ts';
 import type { RequestId } from '../../../core/brand.ts';
 import type { Command } from '../../../core/commands.ts';
 import type { Config } from '../../../core/config.ts';
+import type { GeneratedDirective } from '../../../core/directives.ts';
 import { always, sometimes, type Property } from '../../properties.ts';
-import type { Facts, ProcessNumber } from '../facts.ts';
+import type { Facts } from '../facts.ts';
 import type { OracleKind } from '../oracle.ts';
 import { addressKey, type AddressKey } from '../packet.ts';
+import { PerPlane, planesOf } from '../per-plane.ts';
 import type { Line } from '../traffic/parcel.ts';
 import { followTraffic } from '../traffic/traffic-book.ts';
 
@@ -20,12 +22,11 @@ const CLOSES: Property<'sometimes'> = sometimes('a backend is closed to new flow
 export const CLOSED_BACKENDS: OracleKind = {
   name: 'closed-backends',
   begin: (verdicts, spec) => {
-    const wishes = new Map<ProcessNumber, Wishes>();
+    const wishes = new PerPlane(() => new Wishes());
     const hearings = followTraffic(verdicts, spec, {
       opened: (line, how) => {
-        const wish = wishes.get(line.process);
-        if (wish === undefined || how === 'renewed') return;
-        verdicts.check(OPEN, wish.allows(line), () => {
+        if (how === 'renewed') return;
+        verdicts.check(OPEN, wishes.of(line.process, line.plane).allows(line), () => {
           return `a flow of cluster ${line.terms.cluster} opens to ${formatAddress(line.backend)}`;
         });
       },
@@ -35,19 +36,20 @@ export const CLOSED_BACKENDS: OracleKind = {
         ...hearings,
         Started: (fact, at) => {
           hearings.Started?.(fact, at);
-          wishes.set(fact.process, new Wishes());
+          wishes.begin(fact.process, planesOf(spec, fact.proxy));
         },
         DataInput: (fact, at) => {
-          if (fact.input.kind === 'Directed') wishes.get(fact.process)?.heard();
+          const { process, plane, input } = fact;
+          if (input.kind === 'Directed' && isForAll(input.message))
+            wishes.of(process, plane).heard();
           hearings.DataInput?.(fact, at);
         },
         ControlInput: ({ process, input }) => {
-          if (input.kind === 'Command') wishes.get(process)?.asked(input.request, input.command);
+          if (input.kind !== 'Command') return;
+          for (const wish of wishes.all(process)) wish.asked(input.request, input.command);
         },
         ControlOutput: ({ process, output }) => {
-          const wish = wishes.get(process);
-          if (wish === undefined || !wish.said(output)) return;
-          verdicts.see(CLOSES);
+          for (const wish of wishes.all(process)) if (wish.said(output)) verdicts.see(CLOSES);
         },
       },
     };
@@ -78,7 +80,7 @@ class Wishes {
 
   /** Whether it is the answer to a command that closed something. */
   said(output: Facts['ControlOutput']['output']): boolean {
-    if (output.kind === 'Direct') this.#directed += 1;
+    if (output.kind === 'Direct' && isForAll(output.message)) this.#directed += 1;
     if (output.kind !== 'Reply') return false;
     const at = this.#wishes.findIndex(({ request }) => request === output.request);
     const wish = this.#wishes[at];
@@ -107,6 +109,11 @@ class Wishes {
       this.#wishes.shift();
     }
   }
+}
+
+/** A question may be for some planes only; it closes nothing. */
+function isForAll({ directive }: GeneratedDirective): boolean {
+  return directive.kind !== 'Query';
 }
 
 function isClosing(members: Members): boolean {

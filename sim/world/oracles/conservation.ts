@@ -41,8 +41,8 @@ function oracleOf(ledger: Ledger): Oracle {
       BackendSent: () => (ledger.backends.said += 1),
       BackendHeard: () => (ledger.backends.heard += 1),
       Started: ({ process, proxy }) => ledger.started(process, proxy),
-      DataInput: ({ process, input }) => ledger.input(process, input),
-      DataOutput: ({ process, output }) => ledger.output(process, output),
+      DataInput: ({ process, plane, input }) => ledger.input(process, plane, input),
+      DataOutput: ({ process, plane, output }) => ledger.output(process, plane, output),
       Counted: (totals) => ledger.counted(totals),
     },
     finish: () => ledger.checkParties(),
@@ -57,16 +57,16 @@ interface Border {
   heard: number;
 }
 
-/** What passed the plane of a process. */
-interface Plane {
+/** What passed the planes of a process. */
+interface Planes {
   readonly host: Border;
   clientsTold: number;
   backendsTold: number;
   /** Sent, less what came back. */
   toBackends: number;
   toClients: number;
-  /** Of a socket that did not open: lost, unless it is opened again before anything else is heard. */
-  unsent: { readonly socket: SocketId; readonly count: number } | undefined;
+  /** Of a plane's socket that did not open: lost, unless it is opened again before that plane hears anything else. */
+  readonly unsent: ({ readonly socket: SocketId; readonly count: number } | undefined)[];
 }
 
 class Ledger {
@@ -75,7 +75,7 @@ class Ledger {
   readonly #verdicts: Verdicts;
   readonly #byIp = new Map<AddressKey, Border>();
   readonly #proxies: Border[];
-  readonly #planes = new Map<ProcessNumber, Plane>();
+  readonly #planes = new Map<ProcessNumber, Planes>();
   /** How many of a packet are under way, while any is. */
   readonly #underWay = new Map<number, number>();
 
@@ -110,38 +110,38 @@ class Ledger {
     host.sent = 0;
     host.delivered = 0;
     const nothing = { clientsTold: 0, backendsTold: 0, toBackends: 0, toClients: 0 };
-    this.#planes.set(process, { host, ...nothing, unsent: undefined });
+    this.#planes.set(process, { host, ...nothing, unsent: [] });
   }
 
-  input(process: ProcessNumber, input: PlaneInput): void {
-    const plane = this.#planes.get(process);
-    if (plane === undefined) return;
-    writeOff(plane);
-    if (input.kind === 'ClientArrived') plane.clientsTold += 1;
-    else if (input.kind === 'BackendArrived') plane.backendsTold += 1;
+  input(process: ProcessNumber, plane: number, input: PlaneInput): void {
+    const planes = this.#planes.get(process);
+    if (planes === undefined) return;
+    writeOff(planes, plane);
+    if (input.kind === 'ClientArrived') planes.clientsTold += 1;
+    else if (input.kind === 'BackendArrived') planes.backendsTold += 1;
     else if (input.kind === 'OpenFailed')
-      plane.unsent = { socket: input.socket, count: input.unsent };
+      planes.unsent[plane] = { socket: input.socket, count: input.unsent };
     else if (input.kind === 'SendFailed') {
-      if (input.failure.direction === 'to-backend') plane.toBackends -= 1;
-      else plane.toClients -= 1;
+      if (input.failure.direction === 'to-backend') planes.toBackends -= 1;
+      else planes.toClients -= 1;
     }
   }
 
-  output(process: ProcessNumber, output: PlaneOutput): void {
-    const plane = this.#planes.get(process);
-    if (plane === undefined) return;
-    if (output.kind === 'SendToBackend') plane.toBackends += 1;
-    else if (output.kind === 'SendToClient') plane.toClients += 1;
+  output(process: ProcessNumber, plane: number, output: PlaneOutput): void {
+    const planes = this.#planes.get(process);
+    if (planes === undefined) return;
+    if (output.kind === 'SendToBackend') planes.toBackends += 1;
+    else if (output.kind === 'SendToClient') planes.toClients += 1;
     else if (output.kind === 'OpenUpstream' || output.kind === 'RefuseUpstream') {
-      if (plane.unsent?.socket === output.socket) plane.unsent = undefined;
+      if (planes.unsent[plane]?.socket === output.socket) planes.unsent[plane] = undefined;
     }
   }
 
   counted(totals: ProcessTotals): void {
-    const plane = this.#planes.get(totals.process);
-    if (plane !== undefined) {
-      writeOff(plane);
-      this.#checkPlane(totals, plane);
+    const planes = this.#planes.get(totals.process);
+    if (planes !== undefined) {
+      for (const plane of planes.unsent.keys()) writeOff(planes, plane);
+      this.#checkPlanes(totals, planes);
     }
     this.#checkKernel(totals);
     this.checkParties();
@@ -159,10 +159,10 @@ class Ledger {
     }
   }
 
-  /** The plane against its counters, and its kernel against the network. */
-  #checkPlane({ process, counters, kernelIn, kernelOut }: ProcessTotals, plane: Plane): void {
+  /** The planes against their counters, and their kernel against the network. */
+  #checkPlanes({ process, counters, kernelIn, kernelOut }: ProcessTotals, planes: Planes): void {
     const { clientReceived, backendReceived, forwarded, returned } = counters;
-    const { clientsTold, backendsTold, toBackends, toClients, host } = plane;
+    const { clientsTold, backendsTold, toBackends, toClients, host } = planes;
     const told = clientsTold === clientReceived && backendsTold === backendReceived;
     this.#verdicts.check(TOLD, told, () => {
       return `process ${process} was told of ${clientsTold} and ${backendsTold}, and counts ${clientReceived} and ${backendReceived}`;
@@ -221,8 +221,9 @@ function newBorder(): Border {
 }
 
 /** Nobody opened the socket again. */
-function writeOff(plane: Plane): void {
-  if (plane.unsent === undefined) return;
-  plane.toBackends -= plane.unsent.count;
-  plane.unsent = undefined;
+function writeOff(planes: Planes, plane: number): void {
+  const unsent = planes.unsent[plane];
+  if (unsent === undefined) return;
+  planes.toBackends -= unsent.count;
+  planes.unsent[plane] = undefined;
 }

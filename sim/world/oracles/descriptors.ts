@@ -4,7 +4,7 @@
  * in flight, whatever its host says.
  */
 import { always, type Property } from '../../properties.ts';
-import type { ProcessNumber } from '../facts.ts';
+import type { ProcessNumber, ProcessSample } from '../facts.ts';
 import type { ProbeId } from '../../../core/health/probe-contract.ts';
 import type { OracleKind } from '../oracle.ts';
 
@@ -18,6 +18,14 @@ export const DESCRIPTORS: OracleKind = {
     /** What was open before, by process. One whose start nobody told of has a host of its own. */
     const before = new Map<ProcessNumber, number>();
     const asked = new Map<ProcessNumber, Set<ProbeId>>();
+    /** Of each plane the latest one. */
+    const samples = new Map<ProcessNumber, Map<number, ProcessSample>>();
+    const samplesOf = (sample: ProcessSample): Iterable<ProcessSample> => {
+      const { process, plane } = sample;
+      const known = samples.get(process) ?? new Map<number, ProcessSample>();
+      samples.set(process, known.set(plane, sample));
+      return known.values();
+    };
     const askedBy = (process: ProcessNumber): Set<ProbeId> => {
       const known = asked.get(process) ?? new Set();
       asked.set(process, known);
@@ -30,11 +38,18 @@ export const DESCRIPTORS: OracleKind = {
       });
       before.delete(process);
       asked.delete(process);
+      samples.delete(process);
     };
     return {
       hearings: {
         Started: ({ process, descriptors }) => void before.set(process, descriptors),
-        TurnEnded: ({ process, descriptors, listeners, flows, probes }) => {
+        TurnEnded: (sample) => {
+          const { process, descriptors, probes } = sample;
+          let [listeners, flows] = [0, 0];
+          for (const one of samplesOf(sample)) {
+            listeners += one.listeners;
+            flows += one.flows;
+          }
           const held = descriptors - beforeOf(process);
           verdicts.check(HOLDS, held === listeners + flows + probes, () => {
             return `process ${process} holds ${held} for ${listeners} listeners, ${flows} flows and ${probes} probes`;

@@ -38,6 +38,7 @@ export function objectionOf(
 export function turn(given: Partial<ProcessSample> = {}, at = 0): Told {
   const sample: ProcessSample = {
     process: 1,
+    plane: 0,
     now: instant(at),
     flows: 0,
     waiting: 0,

@@ -10,6 +10,7 @@ const SOCKET = socketId(1, listenerId(0));
 const ASKED = turn({ wake: wakeAt(100, 'flow-idle') }, 0);
 const CLOSED = told('DataOutput', {
   process: 1,
+  plane: 0,
   output: { kind: 'CloseUpstream', socket: SOCKET },
 });
 
@@ -47,5 +48,5 @@ function wakeAt(at: number, reason: Wake['reason']): Wake {
 }
 
 function woken(now: number): Told {
-  return told('DataTimeout', { process: 1, now: instant(now) });
+  return told('DataTimeout', { process: 1, plane: 0, now: instant(now) });
 }

@@ -5,8 +5,9 @@
 import type { Wake } from '../../../core/plane-contract.ts';
 import type { Instant } from '../../../core/time.ts';
 import { always, alwaysAtMost, type NumericProperty, type Property } from '../../properties.ts';
-import type { ProcessNumber, ProcessSample } from '../facts.ts';
+import type { ProcessSample } from '../facts.ts';
 import type { OracleKind } from '../oracle.ts';
+import { PerPlane } from '../per-plane.ts';
 
 const NEEDED: Property<'always'> = always('a wake-up that is due has something to do');
 const SLICES: NumericProperty = alwaysAtMost('work in slices comes to an end');
@@ -32,12 +33,7 @@ interface Sleeper {
 export const IDLE_SPIN: OracleKind = {
   name: 'idle-spin',
   begin: (verdicts) => {
-    const processes = new Map<ProcessNumber, Sleeper>();
-    const of = (process: ProcessNumber): Sleeper => {
-      const known = processes.get(process) ?? newSleeper();
-      processes.set(process, known);
-      return known;
-    };
+    const planes = new PerPlane(newSleeper);
     const turnEnded = (sleeper: Sleeper, { process, now, wake }: ProcessSample): void => {
       const { fired, busy, wake: before } = sleeper;
       sleeper.fired = undefined;
@@ -56,23 +52,23 @@ export const IDLE_SPIN: OracleKind = {
     };
     return {
       hearings: {
-        DataInput: ({ process, input }) => {
-          if (input.kind !== 'Flushed') of(process).busy = true;
+        DataInput: ({ process, plane, input }) => {
+          if (input.kind !== 'Flushed') planes.of(process, plane).busy = true;
         },
-        DataTimeout: ({ process, now }) => void (of(process).fired = now),
-        DataOutput: ({ process }) => void (of(process).busy = true),
-        TurnEnded: (sample) => turnEnded(of(sample.process), sample),
-        ControlInput: ({ process }) => void (of(process).controlWakes = 0),
-        ControlOutput: ({ process }) => void (of(process).controlWakes = 0),
+        DataTimeout: ({ process, plane, now }) => void (planes.of(process, plane).fired = now),
+        DataOutput: ({ process, plane }) => void (planes.of(process, plane).busy = true),
+        TurnEnded: (sample) => turnEnded(planes.of(sample.process, sample.plane), sample),
+        ControlInput: ({ process }) => void (planes.of(process, 0).controlWakes = 0),
+        ControlOutput: ({ process }) => void (planes.of(process, 0).controlWakes = 0),
         ControlTimeout: ({ process, now }) => {
-          const sleeper = of(process);
+          const sleeper = planes.of(process, 0);
           sleeper.controlWakes = sleeper.controlAt === now ? sleeper.controlWakes + 1 : 1;
           sleeper.controlAt = now;
           const { controlWakes: wakes } = sleeper;
           verdicts.measure(CONTROL, wakes, WAKES_AT_ONCE_MAX, () => `process ${process} at ${now}`);
         },
-        Crashed: ({ process }) => void processes.delete(process),
-        Exited: ({ process }) => void processes.delete(process),
+        Crashed: ({ process }) => planes.delete(process),
+        Exited: ({ process }) => planes.delete(process),
       },
     };
   },

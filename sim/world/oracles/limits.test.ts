@@ -72,10 +72,12 @@ test('a flow sends no faster than its rate', () => {
 test('datagrams wait at sockets without room only, and not too many', () => {
   const watched = told('DataOutput', {
     process: 1,
+    plane: 0,
     output: { kind: 'WatchUpstream', socket: socket(1) },
   });
   const writable = told('DataInput', {
     process: 1,
+    plane: 0,
     input: { kind: 'UpstreamWritable', socket: socket(1) },
     now: instant(0),
   });
@@ -106,7 +108,12 @@ function update(maxFlows: number): History {
 
 function directive(one: Directive): Told {
   const message = { generation: 1, directive: one };
-  return told('DataInput', { process: 1, input: { kind: 'Directed', message }, now: instant(0) });
+  return told('DataInput', {
+    process: 1,
+    plane: 0,
+    input: { kind: 'Directed', message },
+    now: instant(0),
+  });
 }
 
 /** A new flow on a socket of this number, by a client of that host or, if it is not given, of the same number. */
@@ -124,7 +131,7 @@ function arrived(number: number, now: number, host = number): Told {
     local: undefined,
     payload,
   } as const;
-  return told('DataInput', { process: 1, input, now: instant(now) }, now);
+  return told('DataInput', { process: 1, plane: 0, input, now: instant(now) }, now);
 }
 
 function opened(number: number): Told {
@@ -134,12 +141,13 @@ function opened(number: number): Told {
     backend: backendAddress(0),
     source: undefined,
   } as const;
-  return told('DataOutput', { process: 1, output });
+  return told('DataOutput', { process: 1, plane: 0, output });
 }
 
 function closed(number: number): Told {
   return told('DataOutput', {
     process: 1,
+    plane: 0,
     output: { kind: 'CloseUpstream', socket: socket(number) },
   });
 }
@@ -152,7 +160,7 @@ function sent(number: number): Told {
     header: undefined,
     payload,
   } as const;
-  return told('DataOutput', { process: 1, output });
+  return told('DataOutput', { process: 1, plane: 0, output });
 }
 
 function socket(number: number): SocketId {

@@ -1,7 +1,8 @@
 /**
  * What a limit says is what there is at most: flows of a listener, of an address and of a subnet when one more is admitted,
  * new flows and datagrams over time, datagrams in egress queues, probes in flight. Each is counted anew from what went in and
- * out, so a count that the proxy keeps is not believed. Limits are upper bounds: who refuses more breaks none.
+ * out, so a count that the proxy keeps is not believed. Limits are upper bounds: who refuses more breaks none. Each data plane
+ * keeps them for itself: it has its share of the flows of a listener, and a source that comes to several has its limit in each.
  */
 import type { Address } from '../../../core/address.ts';
 import type { ClusterSettings } from '../../../core/config.ts';
@@ -10,8 +11,8 @@ import { FLOW_EGRESS, LISTENER_EGRESS } from '../../../core/egress-queue.ts';
 import { PROBES_IN_FLIGHT_MAX } from '../../../core/health/probe-plan.ts';
 import { instant, until, type Instant } from '../../../core/time.ts';
 import { always, alwaysAtMost, type NumericProperty, type Property } from '../../properties.ts';
-import type { ProcessNumber } from '../facts.ts';
 import type { OracleKind } from '../oracle.ts';
+import { PerPlane } from '../per-plane.ts';
 import type { Verdicts } from '../verdicts.ts';
 import { LiveFlows, type LiveFlow } from './live-flows.ts';
 
@@ -26,23 +27,20 @@ const PROBES: NumericProperty = alwaysAtMost('few probes are in flight at a time
 export const LIMITS_KEPT: OracleKind = {
   name: 'limits',
   begin: (verdicts) => {
-    const processes = new Map<ProcessNumber, Limits>();
-    const of = (process: ProcessNumber): Limits => {
-      const known = processes.get(process) ?? new Limits(verdicts);
-      processes.set(process, known);
-      return known;
-    };
+    const planes = new PerPlane(() => new Limits(verdicts));
     return {
       hearings: {
-        DataInput: ({ process, input, now }) => of(process).hearInput(input, now),
-        DataTimeout: ({ process, now }) => of(process).flows.hearTimeout(now),
-        DataOutput: ({ process, output }) => of(process).hearOutput(output),
-        TurnEnded: ({ process, waiting, probes }) => {
-          verdicts.measure(QUEUED, waiting, of(process).queueable, () => `process ${process}`);
+        DataInput: ({ process, plane, input, now }) =>
+          planes.of(process, plane).hearInput(input, now),
+        DataTimeout: ({ process, plane, now }) => planes.of(process, plane).flows.hearTimeout(now),
+        DataOutput: ({ process, plane, output }) => planes.of(process, plane).hearOutput(output),
+        TurnEnded: ({ process, plane, waiting, probes }) => {
+          const { queueable } = planes.of(process, plane);
+          verdicts.measure(QUEUED, waiting, queueable, () => `process ${process}`);
           verdicts.measure(PROBES, probes, PROBES_IN_FLIGHT_MAX, () => `process ${process}`);
         },
-        Crashed: ({ process }) => void processes.delete(process),
-        Exited: ({ process }) => void processes.delete(process),
+        Crashed: ({ process }) => planes.delete(process),
+        Exited: ({ process }) => planes.delete(process),
       },
     };
   },

@@ -95,7 +95,7 @@ function healed(cluster: Partial<ClusterSettings> = {}): History {
 
 function directed(directive: Directive): Told {
   const input = { kind: 'Directed', message: { generation: 1, directive } } as const;
-  return told('DataInput', { process: 1, input, now: instant(0) });
+  return told('DataInput', { process: 1, plane: 0, input, now: instant(0) });
 }
 
 function message(kind: Message['kind'], serial: number): Message {

@@ -74,8 +74,8 @@ export const LIVENESS: OracleKind = {
         Started: ({ process }) => questions.started(process),
         Crashed: ({ process }) => questions.ended(process),
         Exited: ({ process }) => questions.ended(process),
-        DataInput: ({ process, input }) => {
-          if (input.kind === 'Directed') questions.stateOf(process).hear(input.message);
+        DataInput: ({ process, plane, input }) => {
+          if (input.kind === 'Directed') questions.stateOf(process, plane).hear(input.message);
         },
         ControlOutput: ({ process, output }) => questions.hear(process, output),
         TurnEnded: (sample) => questions.turnEnded(sample),
@@ -93,7 +93,8 @@ interface Asked {
 
 /** What is known of a process. */
 interface Served {
-  readonly directed: DirectedState;
+  /** By plane. */
+  readonly directed: DirectedState[];
   sample: ProcessSample | undefined;
   /** Backends that new flows are kept from, by their probes or an operator. */
   readonly down: Set<string>;
@@ -122,7 +123,7 @@ class Questions {
 
   started(process: ProcessNumber): void {
     this.#served.set(process, {
-      directed: new DirectedState(),
+      directed: [],
       sample: undefined,
       down: new Set(),
     });
@@ -133,8 +134,9 @@ class Questions {
     this.clear();
   }
 
-  stateOf(process: ProcessNumber): DirectedState {
-    return this.#served.get(process)?.directed ?? new DirectedState();
+  stateOf(process: ProcessNumber, plane: number): DirectedState {
+    const directed = this.#served.get(process)?.directed ?? [];
+    return (directed[plane] ??= new DirectedState());
   }
 
   hear(process: ProcessNumber, output: ControlOutput): void {
@@ -163,9 +165,9 @@ class Questions {
     // Whoever asks again before an answer came still waits for the first.
     if (this.lost || this.#open.has(client) || !this.#answering) return;
     for (const [process, { directed }] of this.#served) {
-      for (const [listener, config] of directed.listeners) {
+      for (const [listener, config] of directed[0]?.listeners ?? []) {
         if (!isAt(config, dst, this.#spec)) continue;
-        if (!mustAnswer(directed, listener, bytes)) return;
+        if (!directed.every((one) => mustAnswer(one, listener, bytes))) return;
         if (this.#silence(client, at) < patience) return;
         this.#verdicts.see(ASKED);
         this.#open.set(client, { client, serial, at, process, stage: 'sent' });
@@ -224,7 +226,8 @@ class Questions {
   #pending(process: ProcessNumber): string {
     const served = this.#served.get(process);
     if (served?.sample === undefined) return `process ${process} has done nothing`;
-    const { directed, sample, down } = served;
+    const { sample, down } = served;
+    const directed = served.directed[sample.plane] ?? new DirectedState();
     const backends = [...directed.clusters.values()].flatMap((one) => one.backends).length;
     const reasons = [
       sample.listeners < directed.listeners.size && 'a listener is not open',
@@ -238,7 +241,8 @@ class Questions {
 }
 
 function isFull({ directed, sample }: Served): boolean {
-  const least = Math.min(...[...directed.listeners.values()].map(({ maxFlows }) => maxFlows));
+  const listeners = sample === undefined ? undefined : directed[sample.plane]?.listeners.values();
+  const least = Math.min(...[...(listeners ?? [])].map(({ maxFlows }) => maxFlows));
   return (sample?.flows ?? 0) >= least;
 }
 

@@ -47,7 +47,7 @@ export const LOSSES: OracleKind = {
       vanished: (input) => {
         verdicts.check(REASON, false, () => `${input.kind} came to nothing`);
       },
-      counted: ({ process, counters }, { losses }) => {
+      counted: ({ process, counters }, losses) => {
         verdicts.check(SPARED, true, () => '');
         verdicts.check(REASON, true, () => '');
         const wrong = COUNTERS.find((counter) => !agrees(counters, losses, counter));

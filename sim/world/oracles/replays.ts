@@ -1,6 +1,7 @@
 /**
  * What a process heard, written as a trace, encoded, decoded and replayed, brings what it brought: nothing that decides is
- * left out of a trace, and no decision depends on anything else. It keeps whole traces, so only one run in some is asked.
+ * left out of a trace, and no decision depends on anything else. It keeps whole traces, so only one run in some is asked. Each
+ * data plane has a trace of its own, and the control plane is in that of the first.
  */
 import { present } from '../../../core/assert.ts';
 import { decodeTrace } from '../../../core/trace.ts';
@@ -10,6 +11,7 @@ import { replayTrace } from '../../../core/trace-replay.ts';
 import { always, type Property } from '../../properties.ts';
 import type { ProcessNumber } from '../facts.ts';
 import type { OracleKind } from '../oracle.ts';
+import { PerPlane, planesOf } from '../per-plane.ts';
 import { traceOf } from '../own-trace.ts';
 import { controlOptionsOf, planeOptionsOf } from '../proxy-process.ts';
 import type { ProxySpec } from '../spec.ts';
@@ -23,6 +25,8 @@ const ONE_IN = 16;
 
 interface Recorded {
   readonly recorder: Recorder;
+  readonly process: ProcessNumber;
+  readonly plane: number;
   readonly spec: ProxySpec;
 }
 
@@ -33,45 +37,49 @@ export function replays(oneIn: number): OracleKind {
     begin: (verdicts, spec) => {
       const [first] = spec.proxies;
       if (first !== undefined && first.randomSeed.low % oneIn !== 0) return { hearings: {} };
-      const processes = new Map<ProcessNumber, Recorded>();
-      const of = (process: ProcessNumber): Recorder =>
-        present(processes.get(process), 'a process is started before it hears anything').recorder;
+      const specs = new Map<ProcessNumber, ProxySpec>();
+      const planes = new PerPlane((process, plane): Recorded => {
+        const snapshot = (): undefined => undefined;
+        const recorder = new Recorder({ segmentBytes: TRACE_BYTES, snapshot });
+        const started = present(specs.get(process), 'it is started before it hears anything');
+        return { recorder, process, plane, spec: started };
+      });
+      const of = (process: ProcessNumber, plane: number): Recorder =>
+        planes.of(process, plane).recorder;
       return {
         hearings: {
           Started: ({ process, proxy }) => {
-            const snapshot = (): undefined => undefined;
-            const recorder = new Recorder({ segmentBytes: TRACE_BYTES, snapshot });
-            const started = present(spec.proxies[proxy], 'a proxy of the world');
-            processes.set(process, { recorder, spec: started });
+            specs.set(process, present(spec.proxies[proxy], 'a proxy of the world'));
+            planes.begin(process, planesOf(spec, proxy));
           },
-          DataInput: ({ process, input, now }) => {
-            of(process).dataOutput(undefined);
-            of(process).dataInput(input, now);
+          DataInput: ({ process, plane, input, now }) => {
+            of(process, plane).dataOutput(undefined);
+            of(process, plane).dataInput(input, now);
           },
-          DataTimeout: ({ process, now }) => {
-            of(process).dataOutput(undefined);
-            of(process).dataInput({ kind: 'Timeout' }, now);
+          DataTimeout: ({ process, plane, now }) => {
+            of(process, plane).dataOutput(undefined);
+            of(process, plane).dataInput({ kind: 'Timeout' }, now);
           },
-          DataOutput: ({ process, output }) => of(process).dataOutput(output),
+          DataOutput: ({ process, plane, output }) => of(process, plane).dataOutput(output),
           ControlInput: ({ process, input, now }) => {
-            of(process).controlOutput(undefined);
-            of(process).controlInput(input, now);
+            of(process, 0).controlOutput(undefined);
+            of(process, 0).controlInput(input, now);
           },
           ControlTimeout: ({ process, now }) => {
-            of(process).controlOutput(undefined);
-            of(process).controlInput({ kind: 'Timeout' }, now);
+            of(process, 0).controlOutput(undefined);
+            of(process, 0).controlInput({ kind: 'Timeout' }, now);
           },
-          ControlOutput: ({ process, output }) => of(process).controlOutput(output),
-          TurnEnded: ({ process, wake }) => {
-            of(process).dataOutput(undefined);
-            of(process).dataWake(wake?.at);
+          ControlOutput: ({ process, output }) => of(process, 0).controlOutput(output),
+          TurnEnded: ({ process, plane, wake }) => {
+            of(process, plane).dataOutput(undefined);
+            of(process, plane).dataWake(wake?.at);
           },
         },
         finish: () => {
-          for (const [process, recorded] of processes) {
+          for (const recorded of planes.values()) {
             const objection = objectionTo(recorded);
             verdicts.check(REPLAYS, objection === undefined, () => {
-              return `process ${process}: ${objection ?? ''}`;
+              return `process ${recorded.process}: ${objection ?? ''}`;
             });
           }
         },
@@ -82,10 +90,12 @@ export function replays(oneIn: number): OracleKind {
 
 export const TRACES_REPLAY: OracleKind = replays(ONE_IN);
 
-function objectionTo({ recorder, spec }: Recorded): string | undefined {
+function objectionTo({ recorder, plane, spec }: Recorded): string | undefined {
   recorder.dataOutput(undefined);
   recorder.controlOutput(undefined);
-  const decoded = decodeTrace(traceOf(recorder, planeOptionsOf(spec), controlOptionsOf(spec)));
+  const decoded = decodeTrace(
+    traceOf(recorder, planeOptionsOf(spec, plane), controlOptionsOf(spec)),
+  );
   if (!decoded.ok) return `${decoded.problem} at byte ${decoded.offset}`;
   const replayed = replayTrace(decoded.trace);
   const { verdict, lines } = reportOf(decoded.trace, replayed);

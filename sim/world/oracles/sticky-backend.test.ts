@@ -49,8 +49,8 @@ test('refuses a live flow that gets another backend for no reason', () => {
       return history.toSpliced(
         at,
         1,
-        { ...told, fact: { process, output: open } },
-        { ...told, fact: { process, output: send } },
+        { ...told, fact: { process, plane: 0, output: open } },
+        { ...told, fact: { process, plane: 0, output: send } },
       );
     }
     return undefined;
@@ -112,13 +112,13 @@ function indexOfRenewal(): RecordedRun | undefined {
       const added: History = [
         {
           kind: 'DataInput',
-          fact: { process, input: { kind: 'SendFailed', failure }, now: told.fact.now },
+          fact: { process, plane: 0, input: { kind: 'SendFailed', failure }, now: told.fact.now },
           at: told.at,
         },
-        { ...open, fact: { process, output: { kind: 'CloseUpstream', socket } } },
+        { ...open, fact: { process, plane: 0, output: { kind: 'CloseUpstream', socket } } },
         {
           ...open,
-          fact: { process, output: { kind: 'OpenUpstream', socket: renewed, ...about } },
+          fact: { process, plane: 0, output: { kind: 'OpenUpstream', socket: renewed, ...about } },
         },
       ];
       return { ...run, history: [...history.slice(0, at + 3), ...added] };

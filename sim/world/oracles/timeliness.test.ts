@@ -36,6 +36,7 @@ test('a datagram either way keeps a flow', () => {
   const payload = new Uint8Array(4);
   const reply = told('DataInput', {
     process: 1,
+    plane: 0,
     input: { kind: 'BackendArrived', socket: SOCKET, payload },
     now: instant(2 * SECOND),
   });
@@ -46,6 +47,7 @@ test('a datagram either way keeps a flow', () => {
 test('a flow whose socket has no room is not judged', () => {
   const watched = told('DataOutput', {
     process: 1,
+    plane: 0,
     output: { kind: 'WatchUpstream', socket: SOCKET },
   });
   const later = turns(2 * SECOND, 6 * SECOND, 200);
@@ -121,24 +123,30 @@ function flow(at: number): History {
   return [
     told('DataInput', {
       process: 1,
+      plane: 0,
       input: { kind: 'Directed', message: { generation: 1, directive } },
       now,
     }),
     told('DataInput', {
       process: 1,
+      plane: 0,
       input: {
         kind: 'Directed',
         message: { generation: 1, directive: { kind: 'SetCluster', settings: clusterOf({}) } },
       },
       now,
     }),
-    told('DataInput', { process: 1, input, now }),
-    told('DataOutput', { process: 1, output: open }),
+    told('DataInput', { process: 1, plane: 0, input, now }),
+    told('DataOutput', { process: 1, plane: 0, output: open }),
   ];
 }
 
 function closed(): Told {
-  return told('DataOutput', { process: 1, output: { kind: 'CloseUpstream', socket: SOCKET } });
+  return told('DataOutput', {
+    process: 1,
+    plane: 0,
+    output: { kind: 'CloseUpstream', socket: SOCKET },
+  });
 }
 
 /** So many turns, evenly between two times. */

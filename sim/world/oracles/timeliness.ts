@@ -16,8 +16,9 @@ import {
   type Instant,
 } from '../../../core/time.ts';
 import { always, type Property } from '../../properties.ts';
-import type { ProcessNumber, ProcessSample } from '../facts.ts';
+import type { ProcessSample } from '../facts.ts';
 import type { OracleKind } from '../oracle.ts';
+import { PerPlane, planesOf } from '../per-plane.ts';
 import type { Verdicts } from '../verdicts.ts';
 import { LiveFlows, type LiveFlow } from './live-flows.ts';
 import { probedBackend, probingOf } from './probed-backends.ts';
@@ -33,24 +34,26 @@ const QUIET_TIME_MAX = seconds(3);
 
 export const TIMELINESS: OracleKind = {
   name: 'timeliness',
-  begin: (verdicts) => {
-    const processes = new Map<ProcessNumber, Dates>();
-    const of = (process: ProcessNumber): Dates => {
-      const known = processes.get(process) ?? new Dates(verdicts);
-      processes.set(process, known);
-      return known;
-    };
+  begin: (verdicts, spec) => {
+    // What its control plane does is timed by the turns of each plane.
+    const planes = new PerPlane(() => new Dates(verdicts));
     return {
       hearings: {
-        DataInput: ({ process, input, now }) => of(process).flows.hearInput(input, now),
-        DataTimeout: ({ process, now }) => of(process).flows.hearTimeout(now),
-        DataOutput: ({ process, output }) => of(process).flows.hearOutput(output),
-        ControlInput: ({ process, input, now }) => of(process).hearInput(input, now),
-        ControlTimeout: ({ process, now }) => void (of(process).now = now),
-        ControlOutput: ({ process, output }) => of(process).hearOutput(output),
-        TurnEnded: (sample) => of(sample.process).turnEnded(sample),
-        Crashed: ({ process }) => void processes.delete(process),
-        Exited: ({ process }) => void processes.delete(process),
+        Started: ({ process, proxy }) => planes.begin(process, planesOf(spec, proxy)),
+        DataInput: ({ process, plane, input, now }) =>
+          planes.of(process, plane).flows.hearInput(input, now),
+        DataTimeout: ({ process, plane, now }) => planes.of(process, plane).flows.hearTimeout(now),
+        DataOutput: ({ process, plane, output }) =>
+          planes.of(process, plane).flows.hearOutput(output),
+        ControlInput: ({ process, input, now }) =>
+          planes.all(process).forEach((dates) => dates.hearInput(input, now)),
+        ControlTimeout: ({ process, now }) =>
+          planes.all(process).forEach((dates) => (dates.now = now)),
+        ControlOutput: ({ process, output }) =>
+          planes.all(process).forEach((dates) => dates.hearOutput(output)),
+        TurnEnded: (sample) => planes.of(sample.process, sample.plane).turnEnded(sample),
+        Crashed: ({ process }) => planes.delete(process),
+        Exited: ({ process }) => planes.delete(process),
       },
     };
   },

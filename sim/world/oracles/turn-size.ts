@@ -6,12 +6,14 @@
  * one a turn, no turn is ended that was not.
  */
 import { DataPlane } from '../../../core/data-plane.ts';
+import { addCounters, newCounters, type ListenerCounters } from '../../../core/metrics.ts';
 import type { PlaneInput, PlaneOutput } from '../../../core/plane-contract.ts';
 import { sameValue } from '../../../core/same-value.ts';
 import type { Instant } from '../../../core/time.ts';
 import { always, type Property } from '../../properties.ts';
 import type { ProcessNumber, ProcessTotals } from '../facts.ts';
 import type { OracleKind } from '../oracle.ts';
+import { PerPlane, planesOf } from '../per-plane.ts';
 import { planeOptionsOf } from '../proxy-process.ts';
 import { pick } from '../world.ts';
 import type { Verdicts } from '../verdicts.ts';
@@ -21,19 +23,23 @@ const ALIKE: Property<'always'> = always('outputs do not depend on the size of a
 export const TURN_SIZE: OracleKind = {
   name: 'turn-size',
   begin: (verdicts, spec) => {
-    const shadows = new Map<ProcessNumber, Shadow>();
+    const started = new Map<ProcessNumber, number>();
+    const shadows = new PerPlane((process, plane) => {
+      const options = planeOptionsOf(pick(spec.proxies, started.get(process) ?? 0), plane);
+      return new Shadow(process, new DataPlane(options), verdicts);
+    });
     return {
       hearings: {
         Started: ({ process, proxy }) => {
-          const plane = new DataPlane(planeOptionsOf(pick(spec.proxies, proxy)));
-          shadows.set(process, new Shadow(process, plane, verdicts));
+          started.set(process, proxy);
+          shadows.begin(process, planesOf(spec, proxy));
         },
-        DataInput: ({ process, input, now }) => shadows.get(process)?.hear(input, now),
-        DataTimeout: ({ process, now }) => shadows.get(process)?.wake(now),
-        DataOutput: ({ process, output }) => shadows.get(process)?.compare(output),
-        Counted: (totals) => shadows.get(totals.process)?.count(totals),
-        Crashed: ({ process }) => void shadows.delete(process),
-        Exited: ({ process }) => void shadows.delete(process),
+        DataInput: ({ process, plane, input, now }) => shadows.of(process, plane).hear(input, now),
+        DataTimeout: ({ process, plane, now }) => shadows.of(process, plane).wake(now),
+        DataOutput: ({ process, plane, output }) => shadows.of(process, plane).compare(output),
+        Counted: (totals) => compareCounts(shadows.all(totals.process), totals, verdicts),
+        Crashed: ({ process }) => shadows.delete(process),
+        Exited: ({ process }) => shadows.delete(process),
       },
     };
   },
@@ -80,13 +86,10 @@ class Shadow {
     });
   }
 
-  count({ counters }: ProcessTotals): void {
+  /** What it counts; undefined when nothing can be said of it any more. */
+  get totals(): Readonly<ListenerCounters> | undefined {
     this.#checkAllSaid();
-    if (this.#isOver) return;
-    const { totals } = this.#plane.listeners;
-    this.#verdicts.check(ALIKE, sameValue(totals, counters), () => {
-      return `process ${this.#process} counts ${JSON.stringify(counters)}, and ${JSON.stringify(totals)} in turns of one`;
-    });
+    return this.#isOver ? undefined : this.#plane.listeners.totals;
   }
 
   /** How often something is reported depends on turns. */
@@ -102,6 +105,21 @@ class Shadow {
       return `process ${this.#process} says nothing, and ${said?.kind} in turns of one`;
     });
   }
+}
+
+function compareCounts(
+  shadows: readonly Shadow[],
+  { process, counters }: ProcessTotals,
+  verdicts: Verdicts,
+): void {
+  const sum = newCounters();
+  for (const { totals } of shadows) {
+    if (totals === undefined) return;
+    addCounters(sum, totals);
+  }
+  verdicts.check(ALIKE, sameValue(sum, counters), () => {
+    return `process ${process} counts ${JSON.stringify(counters)}, and ${JSON.stringify(sum)} in turns of one`;
+  });
 }
 
 function isOfNoMatter(input: PlaneInput): boolean {

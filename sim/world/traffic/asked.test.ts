@@ -32,7 +32,7 @@ test('an answer is a stray once its port is another flow’s, although that has 
   ask(book, early, first);
   deliver(book, backendAddress(0), PORT, { ...first, kind: 'answer' });
   expect(book.asked.isStray(first)).toBe(false);
-  book.hub.tell('Bound', { process: 1, socket: late, local: PORT }, NOW);
+  book.hub.tell('Bound', { process: 1, plane: 0, socket: late, local: PORT }, NOW);
   deliver(book, backendAddress(0), PORT, { ...first, kind: 'answer' });
   expect(book.asked.isStray(first)).toBe(true);
   ask(book, late, second);
@@ -55,11 +55,11 @@ function question(client: number): Message & { readonly kind: 'request' } {
 
 /** A client asks, and the proxy is to send it on from `socket`. */
 function ask(book: Book, socket: SocketId, message: Message): void {
-  book.hub.tell('Bound', { process: 1, socket, local: PORT }, NOW);
+  book.hub.tell('Bound', { process: 1, plane: 0, socket, local: PORT }, NOW);
   deliver(book, clientAddress(0, 4_000 + message.client), FRONT, message);
   const payload = writeMessage(message, 40);
   const output = { kind: 'SendToBackend', socket, header: undefined, payload } as const;
-  book.hub.tell('DataOutput', { process: 1, output }, NOW);
+  book.hub.tell('DataOutput', { process: 1, plane: 0, output }, NOW);
 }
 
 function deliver(book: Book, src: Address, dst: Address, message: Message): void {

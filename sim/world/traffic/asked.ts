@@ -80,16 +80,16 @@ export class Asked {
   }
 
   /** A port is another flow's from now on, whatever is still on its way from it. */
-  bound({ process, socket, local }: Facts['Bound']): void {
+  bound({ local, ...of }: Facts['Bound']): void {
     const key = addressKey(local);
-    this.#locals.set(process + socket * PROCESSES, key);
+    this.#locals.set(socketKey(of), key);
     this.#latest.set(key, NAMELESS);
   }
 
   /** What an upstream socket is to send is the latest of its port, however late it leaves. */
-  put({ process, output }: Facts['DataOutput']): void {
+  put({ process, plane, output }: Facts['DataOutput']): void {
     if (output.kind !== 'SendToBackend') return;
-    const local = this.#locals.get(process + output.socket * PROCESSES);
+    const local = this.#locals.get(socketKey({ process, plane, socket: output.socket }));
     if (local === undefined) return;
     const message = readMessage(contentOf(output.payload));
     this.#latest.set(local, message?.kind === 'request' ? keyOf(message) : NAMELESS);
@@ -128,8 +128,13 @@ function contentOf(payload: Uint8Array): Uint8Array {
   return contentOf(payload.subarray(header.payloadOffset));
 }
 
-/** More than there are processes in a world. */
+/** More than there are processes in a world, and planes in a process. */
 const PROCESSES = 4_096;
+const PLANES = 64;
+
+function socketKey({ process, plane, socket }: Omit<Facts['Bound'], 'local'>): number {
+  return process + PROCESSES * (plane + PLANES * socket);
+}
 
 /** In place of a key: what left last is nobody's request that is known. */
 const NAMELESS = -1;

@@ -2,7 +2,7 @@
 import type { Address } from '../../../core/address.ts';
 import type { SocketId } from '../../../core/brand.ts';
 import { dgramHeader } from '../../../core/proxy-protocol.ts';
-import type { ProcessNumber } from '../facts.ts';
+import type { OfPlane } from '../facts.ts';
 import { flowKey } from './expectation.ts';
 import type { Line, Parcel } from './parcel.ts';
 import type { ToldCluster, ToldListener } from './told-plane.ts';
@@ -19,12 +19,12 @@ export interface Wanted {
 }
 
 export class Lines {
-  readonly #process: ProcessNumber;
+  readonly #whose: OfPlane;
   readonly #bySocket = new Map<SocketId, Line>();
   readonly #closed: SocketId[] = [];
 
-  constructor(process: ProcessNumber) {
-    this.#process = process;
+  constructor(whose: OfPlane) {
+    this.#whose = whose;
   }
 
   /** A line that is open, or closed in this turn. */
@@ -37,7 +37,7 @@ export class Lines {
     const key = flowKey(listener, client, local);
     const { requests, replies, firstBytes, repliedBytes } = before ?? NEW;
     const line: Line = {
-      process: this.#process,
+      ...this.#whose,
       socket,
       listener,
       key,

@@ -10,6 +10,7 @@ import type { ToldCluster, ToldListener } from './told-plane.ts';
 /** A flow on one upstream socket: a flow that gets another socket goes on in a new line. */
 export interface Line {
   readonly process: ProcessNumber;
+  readonly plane: number;
   readonly socket: SocketId;
   readonly listener: ToldListener;
   readonly key: AddressKey;

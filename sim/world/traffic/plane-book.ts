@@ -6,7 +6,7 @@ import type { PlaneInput, PlaneOutput } from '../../../core/plane-contract.ts';
 import type { SendFailed } from '../../../core/ports.ts';
 import { after, instant, type Instant } from '../../../core/time.ts';
 import { OPEN_BACK_OFF } from '../../../core/upstream-sources.ts';
-import type { ProcessNumber, ProcessTotals } from '../facts.ts';
+import type { OfPlane } from '../facts.ts';
 import { expect, flowKey, type Expectation, type Lacks } from './expectation.ts';
 import { isTooMuch, Lines, replyOn, requestOn } from './lines.ts';
 import { Outbox } from './outbox.ts';
@@ -49,15 +49,15 @@ export class PlaneBook {
   /** The line whose socket closed in this timeout, last of all. */
   #closedByTimer: Line | undefined;
 
-  constructor(process: ProcessNumber, hosts: readonly Address[], watches: readonly TrafficWatch[]) {
-    this.#lines = new Lines(process);
+  constructor(whose: OfPlane, hosts: readonly Address[], watches: readonly TrafficWatch[]) {
+    this.#lines = new Lines(whose);
     this.#told = new ToldPlane(hosts);
     this.#watches = watches;
   }
 
   /** `now` is the plane's. */
   input(input: PlaneInput, now: Instant): void {
-    this.#conclude();
+    this.conclude();
     this.#closedByTimer = undefined;
     const isArrival = input.kind === 'ClientArrived' || input.kind === 'BackendArrived';
     this.#underWay = {
@@ -77,7 +77,7 @@ export class PlaneBook {
   }
 
   timeout(): void {
-    this.#conclude();
+    this.conclude();
     this.#closedByTimer = undefined;
   }
 
@@ -104,9 +104,11 @@ export class PlaneBook {
     }
   }
 
-  counted(totals: ProcessTotals): void {
-    this.#conclude();
-    for (const watch of this.#watches) watch.counted?.(totals, this);
+  /** The plane has done all it does about its input. */
+  conclude(): void {
+    const now = this.#underWay;
+    this.#underWay = undefined;
+    if (now !== undefined && !now.isSent) this.#done(now);
   }
 
   #asked(input: Input<'ClientArrived'>, now: Instant): Asked | undefined {
@@ -256,13 +258,6 @@ export class PlaneBook {
     if (parcel === undefined) return 'twice';
     if (parcel.line !== line) return 'line';
     return parcel.hash === hashOf(payload) ? parcel : 'bytes';
-  }
-
-  /** The plane has done all it does about its input. */
-  #conclude(): void {
-    const now = this.#underWay;
-    this.#underWay = undefined;
-    if (now !== undefined && !now.isSent) this.#done(now);
   }
 
   #done(now: UnderWay): void {

@@ -2,8 +2,10 @@
  * What oracles of datagrams have in common: which line each socket is, what the plane took of what arrived, and what became of
  * it. A fold over facts, made once for all oracles of a run.
  */
+import type { Address } from '../../../core/address.ts';
 import type { PlaneInput, PlaneOutput } from '../../../core/plane-contract.ts';
 import type { Hearings, ProcessNumber, ProcessTotals } from '../facts.ts';
+import { PerPlane, planesOf } from '../per-plane.ts';
 import type { WorldSpec } from '../spec.ts';
 import type { Verdicts } from '../verdicts.ts';
 import type { Expectation } from './expectation.ts';
@@ -35,10 +37,10 @@ export interface TrafficWatch {
   spared?(expected: Expectation): void;
   /** A datagram did not go on, and nothing explains it. */
   vanished?(input: PlaneInput): void;
-  counted?(totals: ProcessTotals, book: PlaneBook): void;
+  counted?(totals: ProcessTotals, losses: Losses): void;
 }
 
-/** What ended in a plane, as far as it can be told. */
+/** What ended in planes, as far as it can be told. */
 export interface Losses {
   /** For certain, by counter. */
   readonly certain: Map<DropCounter | 'loopsRefused' | 'headersRefused', number>;
@@ -49,13 +51,9 @@ export interface Losses {
 const BOOKS = new WeakMap<Verdicts, TrafficBook>();
 
 /** Follows the traffic of a run: whoever asks first for its verdicts feeds the book, and all others share it. */
-export function followTraffic(
-  verdicts: Verdicts,
-  { proxies }: WorldSpec,
-  watch: TrafficWatch,
-): Hearings {
+export function followTraffic(verdicts: Verdicts, spec: WorldSpec, watch: TrafficWatch): Hearings {
   const known = BOOKS.get(verdicts);
-  const book = known ?? new TrafficBook(proxies);
+  const book = known ?? new TrafficBook(spec);
   book.watches.push(watch);
   BOOKS.set(verdicts, book);
   return known === undefined ? book.hearings : {};
@@ -63,24 +61,48 @@ export function followTraffic(
 
 class TrafficBook {
   readonly watches: TrafficWatch[] = [];
-  readonly #proxies: WorldSpec['proxies'];
-  readonly #planes = new Map<ProcessNumber, PlaneBook>();
+  readonly #spec: WorldSpec;
+  /** The hosts of a process. */
+  readonly #hosts = new Map<ProcessNumber, readonly Address[]>();
+  readonly #planes = new PerPlane((process, plane) => {
+    return new PlaneBook({ process, plane }, this.#hosts.get(process) ?? [], this.watches);
+  });
 
-  constructor(proxies: WorldSpec['proxies']) {
-    this.#proxies = proxies;
+  constructor(spec: WorldSpec) {
+    this.#spec = spec;
   }
 
   get hearings(): Hearings {
     const planes = this.#planes;
     return {
       Started: ({ process, proxy }) => {
-        const hosts = this.#proxies[proxy]?.shape.addresses ?? [];
-        planes.set(process, new PlaneBook(process, hosts, this.watches));
+        this.#hosts.set(process, this.#spec.proxies[proxy]?.shape.addresses ?? []);
+        planes.begin(process, planesOf(this.#spec, proxy));
       },
-      DataInput: ({ process, input, now }) => planes.get(process)?.input(input, now),
-      DataTimeout: ({ process }) => planes.get(process)?.timeout(),
-      DataOutput: ({ process, output }) => planes.get(process)?.output(output),
-      Counted: (totals) => planes.get(totals.process)?.counted(totals),
+      DataInput: ({ process, plane, input, now }) => this.#of(process, plane)?.input(input, now),
+      DataTimeout: ({ process, plane }) => this.#of(process, plane)?.timeout(),
+      DataOutput: ({ process, plane, output }) => this.#of(process, plane)?.output(output),
+      Counted: (totals) => this.#counted(totals),
     };
   }
+
+  /** Only of processes that were told to start. */
+  #of(process: ProcessNumber, plane: number): PlaneBook | undefined {
+    return this.#hosts.has(process) ? this.#planes.of(process, plane) : undefined;
+  }
+
+  #counted(totals: ProcessTotals): void {
+    const sum: Losses = { certain: new Map(), possible: new Map() };
+    if (!this.#hosts.has(totals.process)) return;
+    for (const book of this.#planes.all(totals.process)) {
+      book.conclude();
+      addTo(sum.certain, book.losses.certain);
+      addTo(sum.possible, book.losses.possible);
+    }
+    for (const watch of this.watches) watch.counted?.(totals, sum);
+  }
+}
+
+function addTo<Key>(sum: Map<Key, number>, counts: ReadonlyMap<Key, number>): void {
+  for (const [key, count] of counts) sum.set(key, (sum.get(key) ?? 0) + count);
 }
