@@ -7,6 +7,8 @@ import {
   flowListFigures,
   inCoreFigures,
   latencyFigures,
+  memoryFigures,
+  millionFigures,
   pairedFigures,
 } from './bars.ts';
 
@@ -34,6 +36,15 @@ const CONTENDERS: Readonly<Record<string, readonly string[]>> = {
   dns: ['nginx', 'dnsdist', 'mmsg, responses = 1', 'mmsg, responses = 0'],
   cost: ['earlier', 'sozu-udp', 'with limits'],
   recorder: ['recorder off', 'recorder on'],
+};
+
+const MILLION = {
+  flows: 1_000_000,
+  flowsPerTurn: 256,
+  runs: 3,
+  longestAdmission: 4,
+  longestExpiry: 6,
+  allAtOnce: 900,
 };
 
 function pairedRun(load: Load | string, part: string) {
@@ -67,6 +78,8 @@ test('every bar has a figure that the bench measures, so no misspelt name goes u
     ...paired,
     ...pairedRun('1000 source ports', 'dns'),
     ...latencyFigures(latency(30, 20)),
+    ...memoryFigures({ flows: 1, heapPerFlow: 1, tablePerFlow: 1 }),
+    ...millionFigures(MILLION),
     ...core,
     ...balancingFigures({ builds: [], selections: [] }),
     ...flowListFigures({ ...list, pauseListing: spread, pauseQuiet: spread }),
@@ -84,6 +97,10 @@ test('a contender is compared with every one before it', () => {
 
 test('latency is compared with that of nginx, and less is less than nothing', () => {
   expect(latencyFigures(latency(30, 20)).map(({ value }) => value)).toEqual([-10, -10, -10]);
+});
+
+test('the longest pause is that of turns in which flows come and go as they do', () => {
+  expect(millionFigures(MILLION)).toMatchObject([{ value: 6 }]);
 });
 
 test('a figure equal to its bar meets it, one above misses it', () => {

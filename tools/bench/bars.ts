@@ -7,6 +7,8 @@ import type { FlowListResult } from './flow-list.ts';
 import type { LatencyResult } from './latency.ts';
 import type { InCoreResult } from './in-core.ts';
 import { BURSTS, LARGE_DATAGRAMS, loadName, MANY_FLOWS, SMALL_LOADS, type Load } from './loads.ts';
+import type { MemoryResult } from './memory.ts';
+import type { MillionResult } from './million.ts';
 import type { PairedResult } from './turns.ts';
 
 export interface Figure {
@@ -48,6 +50,8 @@ export const BARS: readonly Bar[] = [
   ...ratios('cost', 'sozu-udp over earlier', SMALL_LOADS, [1.05]),
   ...ratios('cost', 'with limits over earlier', SMALL_LOADS, [1.1]),
   ...ratios('recorder', 'recorder on over recorder off', SMALL_LOADS, [1.05]),
+  { figure: 'memory, a live flow over sockets', atMost: 512, unit: 'bytes' },
+  { figure: 'million, longest pause', atMost: 20, unit: 'ms' },
   { figure: 'core, 100,000 flows above 100', atMost: 400, unit: 'ns' },
   { figure: 'core, 100 of 100,000 flows above 100', atMost: 30, unit: 'ns' },
   { figure: 'core, flow table', atMost: 256, unit: 'bytes a flow' },
@@ -94,6 +98,15 @@ export function latencyFigures({ ways }: LatencyResult): Figure[] {
       { name: `${name}, p99.9`, value: way.p999.median - base.p999.median },
     ];
   });
+}
+
+export function memoryFigures({ heapPerFlow, tablePerFlow }: MemoryResult): Figure[] {
+  return [{ name: 'memory, a live flow over sockets', value: heapPerFlow + tablePerFlow }];
+}
+
+/** While flows come and go. That all are due at once has no bar. */
+export function millionFigures({ longestAdmission, longestExpiry }: MillionResult): Figure[] {
+  return [{ name: 'million, longest pause', value: Math.max(longestAdmission, longestExpiry) }];
 }
 
 /** Of the longest insert the best run counts: the scheduler only ever makes a run worse. */

@@ -119,7 +119,7 @@ function yardstick(name: string): Contender {
   };
 }
 
-const LISTENER = 'front_timeout = 600\nback_timeout = 600\n';
+const LISTENER = 'max_flows = 16384\nfront_timeout = 600\nback_timeout = 600\n';
 const UDP = 'responses = 0\nrequests = 0\n';
 
 function productConfig(
@@ -130,7 +130,6 @@ function productConfig(
 [[listeners]]
 protocol = "udp"
 address = "127.0.0.1:${port}"
-max_flows = 16384
 ${listener}
 [clusters.bench]
 protocol = "tcp"

@@ -16,7 +16,7 @@ import { PLACEMENT_SEED } from '../../core/hash.ts';
 import { FlowTable } from '../../core/flow-table.ts';
 import { UdpManager } from '../../core/manager.ts';
 import { createRandom } from '../../core/random.ts';
-import { instant, seconds } from '../../core/time.ts';
+import { instant, seconds, type Duration } from '../../core/time.ts';
 import { median, quartiles, type Quartiles } from './statistics.ts';
 
 export interface InCoreOptions {
@@ -96,13 +96,8 @@ const BACKEND: Backend = {
   backup: false,
 };
 const BACKENDS: BackendSource = { select: () => BACKEND };
-/** No flow goes idle while the bench runs: its clock moves a microsecond per datagram. */
-const CLUSTER = {
-  ...NO_CLUSTER,
-  cluster: 'bench',
-  frontTimeout: seconds(36_000),
-  backTimeout: seconds(36_000),
-};
+/** The clock of a population moves a microsecond per datagram. */
+const NEVER = seconds(36_000);
 
 export function measureInCore(options: InCoreOptions): InCoreResult {
   const flows = 100_000;
@@ -184,7 +179,8 @@ function forward(population: Population, direction: Direction, count: number): v
   if (sent !== count) throw new Error(`${count} datagrams went in, ${sent} came out`);
 }
 
-function inputOf(direction: Direction, number: number): ManagerInput {
+/** A datagram of flow `number`. */
+export function inputOf(direction: Direction, number: number): ManagerInput {
   return direction === 'client'
     ? {
         kind: 'ClientDatagram',
@@ -227,9 +223,10 @@ function managerBytes(flows: number, collect: () => void): number {
   return bytes;
 }
 
-function createManager(maxFlows: number): UdpManager {
+/** No flow goes idle while the bench runs, unless `idle` is shorter. */
+export function createManager(maxFlows: number, idle: Duration = NEVER): UdpManager {
   return new UdpManager({
-    config: CLUSTER,
+    config: { ...NO_CLUSTER, cluster: 'bench', frontTimeout: idle, backTimeout: idle },
     maxFlows,
     maxRxDatagramSize: 1_500,
     placementSeed: PLACEMENT_SEED,

@@ -1,14 +1,25 @@
 /** All parts of a bench, in the order in which they run. */
 import { measureBalancing } from './balancing.ts';
-import { balancingFigures, flowListFigures, inCoreFigures } from './bars.ts';
+import {
+  balancingFigures,
+  flowListFigures,
+  inCoreFigures,
+  memoryFigures,
+  millionFigures,
+} from './bars.ts';
 import { measureFlowList } from './flow-list.ts';
 import { measureInCore } from './in-core.ts';
+import { measureMemory, memoryIsMissing } from './memory.ts';
+import { measureMillion } from './million.ts';
 import { PAIRED_PARTS } from './paired-parts.ts';
 import type { Context, Outcome, Part } from './part.ts';
 import {
   balancingReport,
   flowListReport,
+  absentReport,
   inCoreReport,
+  memoryReport,
+  millionReport,
   simulatorReport,
   snapshotReport,
 } from './report.ts';
@@ -18,10 +29,22 @@ import { measureSnapshots } from './snapshots.ts';
 export const PARTS: readonly Part[] = [
   ...PAIRED_PARTS,
   {
+    name: 'memory',
+    meaning: 'what ten thousand live flows take in memory, over sockets',
+    inAll: true,
+    run: runMemory,
+  },
+  {
     name: 'core',
     meaning: 'what the core alone costs, without a socket',
     inAll: true,
     run: runInCore,
+  },
+  {
+    name: 'million',
+    meaning: 'a million flows that come and go in the core alone, and the longest pause',
+    inAll: true,
+    run: runMillion,
   },
   {
     name: 'balancing',
@@ -39,6 +62,24 @@ export const PARTS: readonly Part[] = [
   // No bar holds them: what they cost is mostly new memory, which a busy machine gives slowly.
   { name: 'snapshot', meaning: 'what snapshots cost', inAll: false, run: runSnapshots },
 ];
+
+async function runMemory({ placement, progress, print }: Context): Promise<Outcome> {
+  const why = memoryIsMissing();
+  if (why !== undefined) {
+    const absent = [{ name: 'memory over sockets', why }];
+    print(absentReport(absent));
+    return { figures: [], data: { absent } };
+  }
+  const result = await measureMemory(placement, progress);
+  print(['', ...memoryReport(result)]);
+  return { figures: memoryFigures(result), data: result };
+}
+
+function runMillion({ collect, progress, print }: Context): Outcome {
+  const result = measureMillion({ collect, progress });
+  print(['', ...millionReport(result)]);
+  return { figures: millionFigures(result), data: result };
+}
 
 function runInCore({ collect, progress, print }: Context): Outcome {
   const result = measureInCore({

@@ -85,7 +85,12 @@ export function sozu(path: string): Contender {
     command: (place) => {
       const socket = join(place.folder, 'sozu.sock');
       const top = `command_socket = "${socket}"\nworker_count = 1\nmax_connections = 20000\n`;
-      return [path, 'start', '-c', writeProductConfig(place, { top, listener: '' })];
+      return [
+        path,
+        'start',
+        '-c',
+        writeProductConfig(place, { top, listener: 'max_flows = 16384' }),
+      ];
     },
   };
 }

@@ -3,6 +3,8 @@ import type { BalancingResult } from './balancing.ts';
 import type { Verdict } from './bars.ts';
 import type { InCoreResult, InsertTimes } from './in-core.ts';
 import type { LatencyResult } from './latency.ts';
+import type { MemoryResult } from './memory.ts';
+import type { MillionResult } from './million.ts';
 import type { Absent } from './presence.ts';
 import type { PairedResult, Series } from './turns.ts';
 import type { SimulatorFigure } from './simulator.ts';
@@ -64,6 +66,26 @@ export function latencyReport({ rate, flows, ways }: LatencyResult): string[] {
         between(p999, whole),
         ...[added.p50, added.p99, added.p999, sent, lost].map(whole),
       ]),
+    ]),
+  ];
+}
+
+export function memoryReport({ flows, heapPerFlow, tablePerFlow }: MemoryResult): string[] {
+  const sum = whole(heapPerFlow + tablePerFlow);
+  return [
+    `bytes of a live flow over sockets, ${whole(flows)} of them: ${sum}`,
+    `  taken when it came ${whole(heapPerFlow)}, its place in the tables ${whole(tablePerFlow)}`,
+  ];
+}
+
+export function millionReport(result: MillionResult): string[] {
+  const { flows, flowsPerTurn, runs, longestAdmission, longestExpiry, allAtOnce } = result;
+  return [
+    `${whole(flows)} flows come and go, ${flowsPerTurn} a turn; milliseconds, each of the best of ${runs} runs`,
+    ...table([
+      ['longest turn that admits', tenths(longestAdmission)],
+      ['longest turn that closes', tenths(longestExpiry)],
+      ['all due in one turn', tenths(allAtOnce)],
     ]),
   ];
 }
