@@ -168,6 +168,18 @@ describe('a segment that is full', () => {
     expect(recorder.missed).toBe(0);
   });
 
+  test('ends with what the control plane heard, where no data plane is', () => {
+    recorder = new Recorder({ segmentBytes: 400, snapshot: () => Uint8Array.of(7) });
+    const alone = recorder.tapControl(control);
+    for (let at = 1; at <= 100; at += 1) {
+      alone.handleTimeout(instant(at));
+      alone.pollOutput();
+      alone.pollTimeout();
+    }
+    expect(decoded().segments).toHaveLength(2);
+    expect(recorder.missed).toBe(0);
+  });
+
   test('does not end while a machine has something to say', () => {
     setUp(400);
     snapshots = [Uint8Array.of(7)];

@@ -65,6 +65,7 @@ export class Recorder {
   /** Turns until the next try, after a snapshot that could not be had. */
   private pause = 0;
   private lost = 0;
+  private hearsData = false;
 
   constructor(options: RecorderOptions) {
     this.options = options;
@@ -73,6 +74,7 @@ export class Recorder {
 
   /** The data plane, for its pump. It has heard nothing yet. */
   tapData(machine: DataMachine): DataMachine {
+    this.hearsData = true;
     return new DataTap(this, machine);
   }
 
@@ -141,8 +143,10 @@ export class Recorder {
     else if (this.segment.out.at >= this.preparation) this.prepare();
   }
 
+  /** Where no data plane is heard, a segment ends here. */
   controlWake(at: Instant | undefined): void {
     this.control.asked(this.segment.out, at);
+    if (!this.hearsData && this.segment.wantsEnd) this.turn();
   }
 
   private miss(): void {

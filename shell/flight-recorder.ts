@@ -2,27 +2,18 @@
  * Keeps the last inputs of a proxy in memory, and writes them to a file when something went wrong or somebody asks. A file
  * holds addresses of clients and the secret seeds: nobody but the owner may read it (doc/TRACES.md).
  */
-import { randomBytes } from 'node:crypto';
 import {
-  closeSync,
-  fsyncSync,
-  openSync,
-  readdirSync,
-  renameSync,
-  unlinkSync,
-  writeSync,
-} from 'node:fs';
-import { open, readdir, rename, unlink } from 'node:fs/promises';
-import { join } from 'node:path';
-import {
+  draftProxy,
   encodeTrace,
   Recorder,
   type ControlOptions,
   type PlaneOptions,
+  type ProxyMachines,
   type RecorderOptions,
   type SnapshotMemory,
   type TraceHeader,
 } from '../core/index.ts';
+import { writeTrace, writeTraceNow } from './trace-files.ts';
 import { buildName } from './version.ts';
 
 export interface RecorderSettings {
@@ -35,15 +26,14 @@ export interface RecorderSettings {
 /** Why a trace is written. */
 export type DumpReason = 'request' | 'assertion' | 'exception';
 
-/** Traces in one folder: a proxy that fails again and again must not fill the disk. */
-const TRACES_MAX = 16;
-
-/** Also of one that its writer did not come to finish, because it was killed: that takes room as well. */
-const TRACE_NAME = /^sozu-udp-.*\.trace(?:\.part)?$/;
-
 /** What a snapshot takes for each live flow, about, bytes; and for all that is no flow. */
 const SNAPSHOT_BYTES_PER_FLOW = 400;
 const SNAPSHOT_BYTES = 131_072;
+
+export interface TraceBlocks {
+  readonly blocks: Iterable<Uint8Array>;
+  release(): void;
+}
 
 export interface FlightOptions {
   readonly plane: PlaneOptions;
@@ -53,6 +43,21 @@ export interface FlightOptions {
   readonly flows: () => number;
   /** Called once, when recording stops because there is no memory for a snapshot. */
   readonly stopped: (error: RangeError) => void;
+}
+
+/** A recorder of two machines that have heard nothing yet. */
+export function recorderOf(
+  settings: RecorderSettings,
+  machines: ProxyMachines,
+  options: Pick<FlightOptions, 'plane' | 'control' | 'stopped'>,
+): FlightRecorder {
+  // While nobody is served: the first draft looks into all classes, which takes longer than the copy.
+  draftProxy(machines);
+  return new FlightRecorder(settings, {
+    ...options,
+    snapshot: (memory) => draftProxy(machines, { payloads: 'lengths', memory }),
+    flows: () => machines.data.flowCount,
+  });
 }
 
 export class FlightRecorder {
@@ -90,23 +95,14 @@ export class FlightRecorder {
 
   /** The same at once, for a process that is about to end. Throws where `dump` rejects. */
   dumpNow(reason: DumpReason): string {
-    const { folder } = this.settings;
-    checkRoom(folder, readdirSync(folder));
-    const path = this.newPath();
-    const part = `${path}.part`;
-    const file = openSync(part, 'wx', 0o600);
-    try {
-      const { segments } = this.recorder.take();
-      for (const block of encodeTrace(this.header(reason), segments)) writeWhole(file, block);
-      fsyncSync(file);
-      renameSync(part, path);
-    } catch (error) {
-      unlinkSync(part);
-      throw error;
-    } finally {
-      closeSync(file);
-    }
-    return path;
+    return writeTraceNow(this.settings.folder, this.take(reason).blocks);
+  }
+
+  /** What was recorded up to now, as the blocks of a file. It stays as it is until it is released. */
+  take(reason: DumpReason): TraceBlocks {
+    const recording = this.recorder.take();
+    const blocks = encodeTrace(this.header(reason), recording.segments);
+    return { blocks, release: () => recording.release() };
   }
 
   /** Traffic goes on where a recording cannot. */
@@ -122,35 +118,12 @@ export class FlightRecorder {
   }
 
   private async write(reason: DumpReason): Promise<string> {
-    const { folder } = this.settings;
-    const recording = this.recorder.take();
+    const taken = this.take(reason);
     try {
-      checkRoom(folder, await readdir(folder));
-      const path = this.newPath();
-      const part = `${path}.part`;
-      const file = await open(part, 'wx', 0o600);
-      try {
-        for (const block of encodeTrace(this.header(reason), recording.segments)) {
-          await file.writeFile(block);
-        }
-        await file.sync();
-        await rename(part, path);
-      } catch (error) {
-        await unlink(part);
-        throw error;
-      } finally {
-        await file.close();
-      }
-      return path;
+      return await writeTrace(this.settings.folder, taken.blocks);
     } finally {
-      recording.release();
+      taken.release();
     }
-  }
-
-  private newPath(): string {
-    const at = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
-    const unique = `${process.pid}-${randomBytes(4).toString('hex')}`;
-    return join(this.settings.folder, `sozu-udp-${at}-${unique}.trace`);
   }
 
   private header(reason: DumpReason): TraceHeader {
@@ -165,14 +138,4 @@ export class FlightRecorder {
       control,
     };
   }
-}
-
-function checkRoom(folder: string, names: readonly string[]): void {
-  const traces = names.filter((name) => TRACE_NAME.test(name)).length;
-  if (traces < TRACES_MAX) return;
-  throw new Error(`${folder} has ${traces} traces, and no more are written there: remove some`);
-}
-
-function writeWhole(file: number, block: Uint8Array): void {
-  for (let at = 0; at < block.length;) at += writeSync(file, block, at);
 }

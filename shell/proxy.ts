@@ -6,7 +6,6 @@ import { randomBytes } from 'node:crypto';
 import {
   ControlPlane,
   ControlPump,
-  draftProxy,
   formatAddress,
   formatIp,
   parseIp,
@@ -30,12 +29,17 @@ import { interfaceAddresses } from './config/environment.ts';
 import { OneTimer } from './drivers/timer.ts';
 import { EventHub } from './event-hub.ts';
 import { logEvent } from './event-log.ts';
-import { FlightRecorder, type DumpReason, type RecorderSettings } from './flight-recorder.ts';
+import {
+  recorderOf,
+  type DumpReason,
+  type FlightRecorder,
+  type RecorderSettings,
+} from './flight-recorder.ts';
 import { LogLimiter, type Log } from './log.ts';
 import type { ListenerSocketName } from './metrics/kernel-drops.ts';
 import type { Measured } from './metrics/readings.ts';
-import type { PlaneHost, PlaneHostMaker } from './planes/host.ts';
-import { InThreadPlane } from './planes/in-thread.ts';
+import { hostOf, type Choice } from './planes/choose.ts';
+import type { PlaneHost } from './planes/host.ts';
 import { Prober } from './prober.ts';
 import { readinessOf, type Readiness } from './readiness.ts';
 
@@ -64,7 +68,7 @@ export interface ProxyOptions {
   /** Nothing is recorded without. */
   readonly recorder?: RecorderSettings | undefined;
   /** Where the data planes live: one in this thread unless given. */
-  readonly planes?: PlaneHostMaker | undefined;
+  readonly choice?: Choice | undefined;
 }
 
 /** A running proxy. Opens its listeners at once; once it has `started`, `failures` says which did not open for good. */
@@ -90,37 +94,26 @@ export class Proxy {
   private failing: ListenerFailed[] | undefined = [];
   private settle: (stopped: Stopped) => void = () => undefined;
 
-  constructor(config: Config, log: Log, { recorder, planes = inThisThread }: ProxyOptions = {}) {
+  constructor(config: Config, log: Log, { recorder, choice = IN_THIS_THREAD }: ProxyOptions = {}) {
     this.log = log;
-    const options = {
-      plane: {
-        placementSeed: PLACEMENT_SEED,
-        tableSeed: { first: randomWord(), second: randomWord() },
-        randomSeed: randomSeed(),
-        hosts: hostAddresses(),
-        restartsPerMinute: RESTARTS_PER_MINUTE,
-      },
-      control: { randomSeed: randomSeed() },
-    };
-    this.planes = planes(options.plane);
+    this.planes = hostOf(choice, planeOptions, recorder);
+    const options = { plane: this.planes.options, control: { randomSeed: randomSeed() } };
     this.control = new ControlPlane(options.control);
     const machines = { data: this.planes.plane, control: this.control };
-    // Of new machines, while nobody is served: the first one looks into all classes, which takes longer than the copy.
-    if (recorder) draftProxy(machines);
     this.recorder =
       recorder &&
-      new FlightRecorder(recorder, {
+      recorderOf(recorder, machines, {
         ...options,
-        snapshot: (memory) => draftProxy(machines, { payloads: 'lengths', memory }),
-        flows: () => machines.data.flowCount,
-        stopped: ({ message }) => {
-          log.warn({ error: message }, 'recording stops: there is no memory for a snapshot');
-        },
+        stopped: ({ message }) => this.onRecordingStopped(message),
       });
     const taps = this.recorder?.recorder;
     this.planes.begin({
       tap: (plane) => taps?.tapData(plane) ?? plane,
       report: (report) => this.onReport(report),
+      recordingStopped: (error) => this.onRecordingStopped(error),
+      failing: (error, file) => {
+        log.fatal({ file, error }, 'a bug; what led to it is in the trace');
+      },
     });
     const control = taps?.tapControl(this.control) ?? this.control;
     this.controlPump = new ControlPump(control, this.controlPorts(), this.planes);
@@ -155,10 +148,15 @@ export class Proxy {
     this.controlPump.command(command, answered);
   }
 
-  /** Writes a trace of the last inputs; its path. Rejects when nothing is recorded, or the file cannot be written. */
-  async dumpTrace(reason: DumpReason = 'request'): Promise<string> {
-    if (this.recorder === undefined) throw new Error('nothing is recorded: set recorder = true');
-    return this.recorder.dump(reason);
+  /**
+   * Writes what was heard last; the paths: a trace of each worker, then that of this thread. Rejects when nothing is recorded,
+   * or a file cannot be written.
+   */
+  async dumpTrace(reason: DumpReason = 'request'): Promise<readonly string[]> {
+    const { recorder, planes } = this;
+    if (recorder === undefined) throw new Error('nothing is recorded: set recorder = true');
+    const others = await planes.dump(reason, recorder.configuration());
+    return [...others, await recorder.dump(reason)];
   }
 
   /** Soft stop: admits nothing new, and closes when the last flow ended or the grace time is over. */
@@ -183,6 +181,11 @@ export class Proxy {
 
   get figures(): PlaneFigures {
     return this.planes.figures;
+  }
+
+  /** Of each worker by itself. */
+  get workers(): readonly PlaneFigures[] {
+    return this.planes.each;
   }
 
   get readiness(): Readiness {
@@ -286,13 +289,18 @@ export class Proxy {
 
   /** What led to it is in the memory of the recorder, and has to be written before more comes. */
   private onListenerRestarted({ address, flowsClosed, claim }: ListenerRestarted): void {
-    const { log, recorder } = this;
+    const { log } = this;
     const about = { listener: formatAddress(address), flowsClosed, claim };
     log.error(about, 'a bug; the listener was started afresh, without its flows');
-    recorder?.dump('assertion').then(
-      (file) => log.error({ file }, 'what led to the bug is in the trace'),
+    if (this.recorder === undefined) return;
+    this.dumpTrace('assertion').then(
+      ([file, ...others]) => log.error({ file, others }, 'what led to the bug is in the trace'),
       (error: unknown) => log.error({ error: String(error) }, 'no trace of the bug was written'),
     );
+  }
+
+  private onRecordingStopped(error: string): void {
+    this.log.warn({ error }, 'recording stops: there is no memory for a snapshot');
   }
 
   /** One that never opened was told as a failure. */
@@ -323,8 +331,22 @@ export class Proxy {
   }
 }
 
-function inThisThread(options: PlaneOptions): PlaneHost {
-  return new InThreadPlane(options);
+const IN_THIS_THREAD: Choice = {
+  driver: 'dgram',
+  workers: 1,
+  steer: 'tuple',
+  reason: 'nothing else was asked for',
+};
+
+/** With secrets that nobody else has. */
+function planeOptions(): PlaneOptions {
+  return {
+    placementSeed: PLACEMENT_SEED,
+    tableSeed: { first: randomWord(), second: randomWord() },
+    randomSeed: randomSeed(),
+    hosts: hostAddresses(),
+    restartsPerMinute: RESTARTS_PER_MINUTE,
+  };
 }
 
 function randomSeed(): Hash64 {

@@ -45,6 +45,8 @@ export interface ReloaderOptions {
 
 const SET_AT_THE_START = [
   'io',
+  'workers',
+  'steer',
   'commandSocket',
   'logTarget',
   'watchConfig',

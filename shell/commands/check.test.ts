@@ -16,7 +16,7 @@ protocol = "tcp"
 frontends = [{ address = "127.0.0.1:53" }]
 backends = [{ address = "10.0.0.1:53" }]
 `;
-const warned = `worker_count = 2\n${clean}`;
+const warned = `activate_listeners = false\n${clean}`;
 const broken = clean.replace('53"\n', '0"\n');
 
 test.each([
@@ -43,8 +43,8 @@ test('a missing file is an error', async () => {
 test('a problem takes one line, its fix the next, and a summary ends the answer', async () => {
   const { printed, file } = await check(warned);
   expect(printed).toBe(
-    'warning worker_count (line 1): this version runs one worker, not 2\n' +
-      '  fix: write worker_count = 1\n' +
+    'warning activate_listeners (line 1): every UDP listener is bound at start all the same\n' +
+      '  fix: remove the listeners that should not run\n' +
       `${file}: 0 errors, 1 warning, 0 notices\n`,
   );
 });

@@ -21,9 +21,8 @@ import { ControlService } from '../control/service.ts';
 import { serverSocket, SOCKET_VARIABLE } from '../control/socket-path.ts';
 import { watchFile } from '../config-watch.ts';
 import { openLog, type Log, type OpenLog } from '../log.ts';
-import { chooseDriver, type Choice } from '../drivers/choose.ts';
 import type { RecorderSettings } from '../flight-recorder.ts';
-import { InThreadPlane } from '../planes/in-thread.ts';
+import { choose, type Choice } from '../planes/choose.ts';
 import { Proxy } from '../proxy.ts';
 import { Reloader } from '../reloader.ts';
 import { packageVersion } from '../version.ts';
@@ -48,7 +47,7 @@ export async function runFile(file: string): Promise<number> {
   if (opened === undefined) return 1;
   const { log, accessLog, reopen } = opened;
   onReopen(reopen);
-  const choice = chooseDriver(settings.io);
+  const choice = choose(settings);
   if (typeof choice === 'string') {
     tell(`io = "${settings.io}" cannot be had: ${printable(choice)}\n`);
     return 1;
@@ -150,10 +149,7 @@ export async function runConfig(
   { config, log, recorder, choice }: RunOptions,
   started: (proxy: Proxy) => Promise<Watchers | string> | undefined = () => undefined,
 ): Promise<number> {
-  const proxy = new Proxy(config, log, {
-    recorder,
-    planes: choice && ((options) => new InThreadPlane(options, choice.driver)),
-  });
+  const proxy = new Proxy(config, log, { recorder, choice });
   dumpOnCrash(proxy, log);
   await proxy.started;
   if (proxy.failures.length > 0) {

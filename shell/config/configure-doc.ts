@@ -70,7 +70,9 @@ function renderReasons({ shape }: DocumentedTable): string | undefined {
 type JsonSchema = z.core.JSONSchema.BaseSchema;
 
 function typeOf(key: string, json: JsonSchema): string {
-  if (json.enum !== undefined) return json.enum.map((value) => `\`"${String(value)}"\``).join(' ');
+  if (json.anyOf !== undefined) return json.anyOf.map((one) => typeOf(key, one)).join(', ');
+  const words = wordsOf(json);
+  if (words !== undefined) return words;
   switch (json.type) {
     case 'integer':
       return `integer ${json.minimum ?? ''} to ${json.maximum ?? ''}`;
@@ -85,6 +87,11 @@ function typeOf(key: string, json: JsonSchema): string {
     default:
       throw new Error(`the manual has no word for the type of ${key}`);
   }
+}
+
+function wordsOf({ const: only, enum: several }: JsonSchema): string | undefined {
+  const words = only === undefined ? several : [only];
+  return words?.map((word) => `\`"${String(word)}"\``).join(' ');
 }
 
 function isList({ items }: JsonSchema): boolean {

@@ -15,7 +15,9 @@ test('the Sōzu file of spec §7.1 loads unchanged, without an error', () => {
   expect(of('error', problems)).toEqual([]);
   expect(settings).toEqual({
     logLevel: 'info',
-    io: 'dgram',
+    io: 'auto',
+    workers: 2,
+    steer: 'tuple',
     commandSocket: './sozu.sock',
     logTarget: undefined,
     recorder: { segmentBytes: 4_194_304, folder: undefined },
@@ -114,7 +116,6 @@ test.each([
 test('the Sōzu file of spec §7.1 gets the warnings it deserves, each with its line', () => {
   const { problems } = parseConfig(dns, { localAddresses: ['127.0.0.1', '192.0.2.1'] });
   expect(of('warning', problems).map(({ path, line }) => `${path} ${line}`)).toEqual([
-    'worker_count 6',
     'clusters.dns.udp.proxy_protocol_every_datagram 51',
     'clusters.dns.udp.responses 48',
     'clusters.dns.udp.health.udp_probe_payload 59',

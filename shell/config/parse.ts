@@ -20,11 +20,14 @@ import { pathOf } from './schema-access-log.ts';
 import { readAdmin, readMetrics, type AdminSettings, type StatsdSettings } from './watchers.ts';
 import { FOREIGN_GLOBAL_KEYS } from './sozu-keys.ts';
 import { reportWarnings } from './warnings.ts';
+import { workersOf } from './workers.ts';
 
 /** Settings of the shell alone; the core never sees them. */
 export interface ShellSettings {
   readonly logLevel: GlobalTable['log_level'];
   readonly io: GlobalTable['io'];
+  readonly workers: number | 'auto';
+  readonly steer: GlobalTable['steer'];
   /** As written. Undefined: the default; empty: none. */
   readonly commandSocket: string | undefined;
   /** The path of a file, undefined for standard output. */
@@ -94,6 +97,8 @@ function shellSettings(
     text,
     logLevel: global.log_level,
     io: global.io,
+    workers: workersOf(global),
+    steer: global.steer,
     commandSocket: global.command_socket,
     logTarget: logFileOf(global),
     watchConfig: global.watch_config,

@@ -26,6 +26,8 @@ export interface GlobalTable {
   readonly grace: number;
   readonly log_level: 'error' | 'warn' | 'info' | 'debug' | 'trace';
   readonly worker_count: number;
+  readonly workers?: number | 'auto' | undefined;
+  readonly steer: 'tuple' | 'source';
   readonly io: 'auto' | 'dgram' | 'mmsg';
   readonly max_connections: number;
   readonly buffer_size: number;
@@ -67,6 +69,9 @@ export interface ClusterTable {
   readonly udp: UdpTable;
 }
 
+/** Beyond this a number of workers is a slip of the pen. */
+const WORKERS_MAX = 256;
+
 const globalShape = {
   grace: ours(
     u32().default(LIMITS.graceSeconds),
@@ -79,15 +84,33 @@ const globalShape = {
   ),
   worker_count: sozu(
     z.int().min(0).max(65_535).default(1),
-    'This version runs one worker, whatever the number; above 1 `check` warns. (Sōzu: 2.)',
+    "Sōzu's word for `workers`. (Sōzu: 2.)",
+  ),
+  workers: withFallback(
+    ours(
+      z.union([z.int().min(1).max(WORKERS_MAX), z.literal('auto')]).optional(),
+      'Threads that move datagrams, each with sockets of its own at the same addresses (`io = "mmsg"` only); ' +
+        '`auto`: as many as there are processors. `max_flows` is that of all together, and each has its share. ' +
+        'A reload does not change it.',
+    ),
+    '`worker_count`',
+  ),
+  steer: withReason(
+    ours(
+      z.enum(['tuple', 'source']).default('tuple'),
+      'How the kernel spreads clients over several workers: by address and port, or so that all of one address come to ' +
+        'the same worker. With `tuple` a limit for each source holds in each worker, so a source has at most as many times as ' +
+        'much as there are workers; with `source` it is exact, and one hot source is one processor.',
+    ),
+    'One client that sends much is spread as well as many that send little.',
   ),
   io: withReason(
     ours(
-      z.enum(['auto', 'dgram', 'mmsg']).default('dgram'),
+      z.enum(['auto', 'dgram', 'mmsg']).default('auto'),
       'What moves the datagrams: node:dgram, or on Linux batches of them in one system call (needs the package koffi). ' +
         '`auto` takes mmsg where it can be had, and the log says why not.',
     ),
-    'It works everywhere. mmsg is new, and changes what a flow is on a wildcard address.',
+    'Where batches can be had a datagram costs a third; where not, node:dgram serves as well.',
   ),
   max_connections: sozu(
     u32().default(LIMITS.maxConnections),

@@ -298,10 +298,9 @@ test('CONNECTION_TIME is a warning where nothing measures one', () => {
   expect(warnings({ cluster: cluster.replace('LEAST_LOADED', 'HRW') })).toEqual([]);
 });
 
-test('more than one worker, and listeners not to be activated, are warnings', () => {
-  const { problems } = parseConfig(`worker_count = 4\nactivate_listeners = false\n${toml({})}`);
+test('listeners that are not to be activated are a warning', () => {
+  const { problems } = parseConfig(`activate_listeners = false\n${toml({})}`);
   expect(problems.map(({ severity, path }) => `${severity} ${path}`)).toEqual([
-    'warning worker_count',
     'warning activate_listeners',
   ]);
 });
@@ -325,7 +324,7 @@ test.each([
 
 test('every warning says how to mend it', () => {
   const text =
-    'worker_count = 2\nunknown_thing = 1\n' +
+    'activate_listeners = false\nunknown_thing = 1\n' +
     toml({
       listener: '0.0.0.0:9999',
       keys: 'max_flows = 4294967295\nmax_rx_datagram_size = 99999',

@@ -22,6 +22,7 @@ import { warnOfFlowKeys } from './flow-warnings.ts';
 import type { Path, Report } from './problem.ts';
 import type { GlobalTable } from './schema.ts';
 import type { HealthTable } from './schema-health.ts';
+import { judgeWorkers } from './workers.ts';
 
 /** Reports everything in the draft that is legal and hurts, and more flows than a process can have. */
 export function reportWarnings(
@@ -31,6 +32,7 @@ export function reportWarnings(
   report: Report,
 ): void {
   warnOfGlobals(global, report);
+  judgeWorkers(draft, global, report);
   const clusters = new Map(draft.clusters.map((cluster) => [cluster.id, cluster]));
   for (const listener of draft.listeners) {
     const udp = clusters.get(listener.cluster ?? '')?.table.udp;
@@ -50,10 +52,6 @@ export function reportWarnings(
 }
 
 function warnOfGlobals(global: GlobalTable, report: Report): void {
-  if (global.worker_count > 1) {
-    const problem = `this version runs one worker, not ${global.worker_count}`;
-    report.warning(['worker_count'], problem, 'write worker_count = 1');
-  }
   if (!global.activate_listeners) {
     const fix = 'remove the listeners that should not run';
     report.warning(

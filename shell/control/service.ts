@@ -182,6 +182,8 @@ export class ControlService {
       stopping: status.stopping,
       grace: status.grace / 1_000_000,
       file: this.reloader.file,
+      driver: this.proxy.about.driver,
+      workers: this.proxy.workers.map(views.workerView),
       flows: this.figures.flows,
       last_reload: views.reloadView(this.reloader.last),
       listeners: views.listenerViews(status, this.facts),
@@ -216,8 +218,8 @@ export class ControlService {
   private async dumpTrace(): Promise<WireReply> {
     const { generation } = this.status;
     try {
-      const file = await this.proxy.dumpTrace();
-      return { ok: true, changed: false, generation, answer: { file } };
+      const files = await this.proxy.dumpTrace();
+      return { ok: true, changed: false, generation, answer: { file: files[0], files } };
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       return refusal({ kind: 'Failed', message });

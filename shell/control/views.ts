@@ -15,6 +15,7 @@ import {
   type Instant,
   type Preview,
   type Reason,
+  type PlaneFigures,
   type Status,
   type WhyAnswer,
 } from '../../core/index.ts';
@@ -29,6 +30,11 @@ export type View = Readonly<Record<string, unknown>>;
 export interface Facts {
   flowsOfListener(listener: Status['listeners'][number]['listener']): number | undefined;
   flowsAt(cluster: string, backend: Address): number;
+}
+
+/** One of several that share the listeners. */
+export function workerView({ flows, totals }: PlaneFigures): View {
+  return { flows, received: totals.clientReceived + totals.backendReceived };
 }
 
 export function listenerViews({ listeners }: Status, facts: Facts): View[] {

@@ -111,10 +111,15 @@ export class MmsgDriver implements Ports {
   }
 
   openListener(id: ListenerId, address: Address, wanted: ListenerSocket): Opened {
-    const fd = this.watched(this.sockets.listener(address, wanted));
-    if (fd < 0) return errnoName(fd);
+    const bound = this.sockets.listener(address, wanted);
+    const port = bound < 0 ? 0 : this.sockets.portOf(bound);
+    const fd = this.watched(bound);
+    if (fd < 0) {
+      if (bound >= 0) this.sockets.closed(port);
+      return errnoName(fd);
+    }
     const isWildcard = isUnspecified(address);
-    const [port, own] = [this.sockets.portOf(fd), this.channel(fd, address.family)];
+    const own = this.channel(fd, address.family);
     const line: ListenerLine = { kind: 'listener', id, isWildcard, port, kernelDrops: 0, ...own };
     this.listeners.set(id, line);
     this.lines[fd] = line;
@@ -125,6 +130,7 @@ export class MmsgDriver implements Ports {
     const line = this.listeners.get(listener);
     this.listeners.delete(listener);
     this.closeLine(line);
+    if (line !== undefined) this.sockets.closed(line.port);
   }
 
   openUpstream(id: SocketId, backend: Address, source: Address | undefined): Opened {

@@ -7,6 +7,7 @@ import { silent } from './mmsg-world.laws.ts';
 import { loadLibc, type Libc } from './libc.ts';
 import { SOCK_FILTER } from './libc-layout.ts';
 import { MmsgDriver } from './mmsg.ts';
+import { siblingMemory } from './siblings.ts';
 import type { Sharing } from './sockets.ts';
 import { steeringBySource } from './steering.ts';
 
@@ -51,7 +52,7 @@ function sharingTests(real: Libc): void {
   const listen = (): void => drivers.forEach((driver) => driver.turn(0));
 
   test('sockets that share an address are each sent some of its flows', () => {
-    const { at, heard } = group({ reusePort: true }, LOCAL);
+    const { at, heard } = group({ siblings: siblingMemory() }, LOCAL);
     for (const source of SOURCES) ask(source, at);
     listen();
     expect(heard.flat()).toHaveLength(SOURCES.length);
@@ -64,7 +65,7 @@ function sharingTests(real: Libc): void {
   ] as const) {
     test(`steered by source, ${name} gets all of a source, and the others their part`, (context) => {
       if (at.family === 6) needIpv6(context);
-      const shared = group({ reusePort: true, steer: { count: 3 } }, at);
+      const shared = group({ siblings: siblingMemory(), steer: { count: 3 } }, at);
       for (const source of SOURCES) {
         for (let port = 0; port < 3; port += 1) ask(source, ipv4(LOOPBACK, shared.at.port));
       }
@@ -83,7 +84,7 @@ function sharingTests(real: Libc): void {
 
   test('steered by source, an IPv6 client is heard where its address says, from whatever port', (context) => {
     needIpv6(context);
-    const shared = group({ reusePort: true, steer: { count: 3 } }, LOCAL_IPV6);
+    const shared = group({ siblings: siblingMemory(), steer: { count: 3 } }, LOCAL_IPV6);
     for (let port = 0; port < 12; port += 1) ask(LOCAL_IPV6, shared.at);
     listen();
     const place = run(3, packet(LOCAL_IPV6));
@@ -92,11 +93,15 @@ function sharingTests(real: Libc): void {
     );
   });
 
-  test('steered without sharing is refused, by name', () => {
-    const driver = new MmsgDriver(real, { steer: { count: 3 } });
-    drivers.push(driver);
-    expect(driver.openListener(FRONT, LOCAL, SOCKET)).toBe('EINVAL');
-    expect(driver.socketCount).toBe(0);
+  test('siblings join each other and nobody else, and the last one to leave frees the address', () => {
+    const [one, other] = [siblingMemory(), siblingMemory()];
+    const { at } = group({ siblings: one }, LOCAL);
+    const stranger = new MmsgDriver(real, { siblings: other });
+    drivers.push(stranger);
+    expect(stranger.openListener(FRONT, at, SOCKET)).toBe('EADDRINUSE');
+    for (const driver of drivers) driver.closeListener(FRONT);
+    expect(stranger.openListener(FRONT, at, SOCKET)).toBeUndefined();
+    expect(drivers[0]?.openListener(FRONT, at, SOCKET)).toBe('EADDRINUSE');
   });
 }
 

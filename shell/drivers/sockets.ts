@@ -5,6 +5,7 @@ import { SOCK_FPROG, SOCKADDR_IN6 } from './libc-layout.ts';
 import {
   AF_INET,
   AF_INET6,
+  errnoName,
   IP_PKTINFO,
   IPPROTO_IP,
   IPPROTO_IPV6,
@@ -24,13 +25,14 @@ import {
   UDP_SEGMENT,
   type Libc,
 } from './libc.ts';
+import { Siblings } from './siblings.ts';
 import { steeringBySource, STEERING_BYTES } from './steering.ts';
 
 /** How listeners of several drivers share one address. */
 export interface Sharing {
-  /** Binds with SO_REUSEPORT: the kernel spreads flows over all sockets that are bound so, by a hash of both ends. */
-  readonly reusePort?: boolean;
-  /** All of a source comes to the same one of `count` sockets. They are numbered in the order of their binds. */
+  /** Of `siblingMemory`: the kernel spreads flows over the sockets of all siblings, by a hash of both ends (SO_REUSEPORT). */
+  readonly siblings?: SharedArrayBuffer;
+  /** All of a source comes to the same one of `count` siblings. They are numbered in the order of their binds. */
   readonly steer?: { readonly count: number };
 }
 
@@ -45,18 +47,33 @@ export const SOCKETS_BYTES: number = SCRATCH_BYTES + 64;
 export class Sockets {
   private readonly libc: Libc;
   private readonly arena: Arena;
-  private readonly sharing: Sharing;
+  private readonly siblings: Siblings | undefined;
+  private readonly steer: Sharing['steer'];
   private readonly scratch: number;
 
-  constructor(libc: Libc, arena: Arena, sharing: Sharing) {
+  constructor(libc: Libc, arena: Arena, { siblings, steer }: Sharing) {
     this.libc = libc;
     this.arena = arena;
-    this.sharing = sharing;
+    this.siblings = siblings && new Siblings(siblings);
+    this.steer = steer;
     this.scratch = arena.reserve(SCRATCH_BYTES);
   }
 
   listener(address: Address, wanted: ListenerSocket): number {
-    return this.open(address.family, (fd) => this.bindListener(fd, address, wanted));
+    const { siblings } = this;
+    if (siblings === undefined) {
+      return this.open(address.family, (fd) => this.bindListener(fd, address, wanted));
+    }
+    return siblings.alone(() => {
+      const fd = this.amongSiblings(siblings, address, wanted);
+      if (fd >= 0) siblings.bound(this.portOf(fd));
+      return fd;
+    });
+  }
+
+  /** A listener's socket, which was open, is closed. */
+  closed(port: number): void {
+    this.siblings?.closed(port);
   }
 
   /** Connected to `backend`, bound to `source` if one is given. */
@@ -91,14 +108,31 @@ export class Sockets {
     return failed;
   }
 
+  /**
+   * The first one binds alone, and only then may others join: a bind with SO_REUSEPORT would join those of another process
+   * as well. A group gets its program from one that joins, for one socket alone is not a group yet.
+   */
+  private amongSiblings(siblings: Siblings, address: Address, wanted: ListenerSocket): number {
+    const first = this.open(address.family, (fd) => {
+      const failed = this.bindListener(fd, address, wanted);
+      return failed < 0 ? failed : this.setOption(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+    });
+    if (first >= 0 || errnoName(first) !== 'EADDRINUSE' || siblings.at(address.port) === 0) {
+      return first;
+    }
+    return this.open(address.family, (fd) => {
+      const shared = this.setOption(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+      const failed = shared < 0 ? shared : this.bindListener(fd, address, wanted);
+      return failed < 0 || this.steer === undefined ? failed : this.attach(fd, this.steer.count);
+    });
+  }
+
   private bindListener(fd: number, address: Address, wanted: ListenerSocket): number {
     for (const [level, option, value] of this.optionsOf(address, wanted)) {
       const failed = this.setOption(fd, level, option, value);
       if (failed < 0) return failed;
     }
-    const failed = this.bind(fd, address);
-    const { steer } = this.sharing;
-    return failed < 0 || steer === undefined ? failed : this.steer(fd, steer.count);
+    return this.bind(fd, address);
   }
 
   private optionsOf(address: Address, wanted: ListenerSocket): [number, number, number][] {
@@ -108,7 +142,6 @@ export class Sockets {
       [SOL_SOCKET, SO_SNDBUF, wanted.sendBuffer],
       [SOL_SOCKET, SO_RXQ_OVFL, 1],
     ];
-    if (this.sharing.reusePort === true) options.push([SOL_SOCKET, SO_REUSEPORT, 1]);
     if (isIpv6) options.push([IPPROTO_IPV6, IPV6_V6ONLY, wanted.ipv6Only ? 1 : 0]);
     if (isUnspecified(address)) {
       options.push(isIpv6 ? [IPPROTO_IPV6, IPV6_RECVPKTINFO, 1] : [IPPROTO_IP, IP_PKTINFO, 1]);
@@ -117,7 +150,7 @@ export class Sockets {
   }
 
   /** After the bind, because a socket with a program may not join others. Each puts the same one in the place of the last. */
-  private steer(fd: number, count: number): number {
+  private attach(fd: number, count: number): number {
     const { arena, scratch } = this;
     const program = steeringBySource(count);
     arena.bytes.set(program.bytes, scratch + PROGRAM);

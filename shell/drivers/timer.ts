@@ -4,9 +4,24 @@ import { instant, until, type Instant } from '../../core/index.ts';
 /** setTimeout takes no more than this many milliseconds. */
 const LONGEST = 2_147_483_647;
 
+/** When `performance.now()` of this thread was zero, in microseconds of the system's monotonic clock. */
+const threadStart =
+  Number(process.hrtime.bigint() / 1_000n) - Math.floor(performance.now() * 1_000);
+let ahead = 0;
+
+/** Where the clock of this thread begins, for a thread that follows it. */
+export function clockStart(): number {
+  return threadStart;
+}
+
+/** From now on the clock of this thread is that of the one which began at `start`: each thread of Node has its own zero. */
+export function followClock(start: number): void {
+  ahead = threadStart - start;
+}
+
 /** The monotonic clock of this process, in whole microseconds. */
 export function monotonicNow(): Instant {
-  return instant(Math.floor(performance.now() * 1_000));
+  return instant(Math.floor(performance.now() * 1_000) + ahead);
 }
 
 export class OneTimer {

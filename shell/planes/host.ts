@@ -12,15 +12,20 @@ import type {
   PlaneOptions,
   Report,
 } from '../../core/index.ts';
+import type { DumpReason } from '../flight-recorder.ts';
 import type { ListenerSocketName } from '../metrics/kernel-drops.ts';
 
 export interface PlaneHost extends Directed {
   /** The plane in this thread; where all are in workers, one that never hears anything. */
   readonly plane: DataPlane;
+  /** What that plane was made with. */
+  readonly options: PlaneOptions;
   /** What moves the datagrams, and how many threads, for the log. */
   readonly about: { readonly driver: string; readonly workers: number };
   /** As they are in this thread; of workers, as last read. */
   readonly figures: PlaneFigures;
+  /** The same of each plane by itself. */
+  readonly each: readonly PlaneFigures[];
   /** Open listeners as the kernel knows them, where it tells. */
   readonly sockets: readonly ListenerSocketName[];
   /** Nothing is directed before. */
@@ -32,6 +37,8 @@ export interface PlaneHost extends Directed {
   settle(done: () => void): void;
   /** The port a listener is bound to. */
   portOf(listener: ListenerId): number | undefined;
+  /** Writes a trace of what each plane heard that is not in this thread; the paths. */
+  dump(reason: DumpReason, configuration: string): Promise<readonly string[]>;
   /** After everything was closed. */
   end(): Promise<void>;
 }
@@ -40,6 +47,8 @@ export interface PlaneHooks {
   /** Stands between a plane in this thread and its pump. */
   readonly tap: (machine: DataPlane) => DataMachine;
   readonly report: (report: Report) => void;
+  /** Recording in another thread has stopped. */
+  readonly recordingStopped: (error: string) => void;
+  /** A bug ends another thread, and the process with it. `trace` is the file that tells what led to it. */
+  readonly failing: (error: string, trace: string | undefined) => void;
 }
-
-export type PlaneHostMaker = (options: PlaneOptions) => PlaneHost;

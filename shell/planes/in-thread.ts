@@ -9,18 +9,18 @@ import {
   type PlaneFigures,
   type PlaneOptions,
 } from '../../core/index.ts';
-import type { Driver } from '../drivers/choose.ts';
 import { DgramDriver } from '../drivers/dgram.ts';
 import type { ListenerSocketName } from '../metrics/kernel-drops.ts';
 import type { PlaneHooks, PlaneHost } from './host.ts';
 
 export class InThreadPlane implements PlaneHost {
   readonly plane: DataPlane;
-  private readonly driver: Driver;
+  readonly options: PlaneOptions;
+  private readonly driver = new DgramDriver();
   private pump: Pump | undefined;
 
-  constructor(options: PlaneOptions, driver: Driver = new DgramDriver()) {
-    this.driver = driver;
+  constructor(options: PlaneOptions) {
+    this.options = options;
     this.plane = new DataPlane(options);
   }
 
@@ -35,6 +35,10 @@ export class InThreadPlane implements PlaneHost {
 
   get figures(): PlaneFigures {
     return figuresOf(this.plane);
+  }
+
+  get each(): readonly PlaneFigures[] {
+    return [this.figures];
   }
 
   get sockets(): readonly ListenerSocketName[] {
@@ -66,6 +70,10 @@ export class InThreadPlane implements PlaneHost {
 
   portOf(listener: ListenerId): number | undefined {
     return this.driver.portOf(listener);
+  }
+
+  async dump(): Promise<readonly string[]> {
+    return [];
   }
 
   async end(): Promise<void> {

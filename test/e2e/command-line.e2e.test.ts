@@ -184,7 +184,10 @@ test('a reader that goes away leaves the exit code, and no stack', async () => {
 
 test.skipIf(!existsSync('/dev/full'))('run starts though its warnings cannot be told', async () => {
   const listen = `127.0.0.1:${await freePort()}`;
-  const file = temporaryFile('warned.toml', `worker_count = 2\n${toml({ listen, backends: [] })}`);
+  const file = temporaryFile(
+    'warned.toml',
+    `activate_listeners = false\n${toml({ listen, backends: [] })}`,
+  );
   const run = `exec "${process.execPath}" "${MAIN}" run --config "${file}" 2>/dev/full`;
   const proxy = new ProxyProcess(new Child('sh', ['-c', run]), file);
   await proxy.logged('started');

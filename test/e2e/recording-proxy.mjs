@@ -10,7 +10,9 @@ const { config, settings, problems } = loadConfig(file, {});
 if (config === undefined) throw new Error(JSON.stringify(problems));
 const proxy = new Proxy(config, log, { recorder: settings.recorder });
 proxy.recorder.configuration = () => settings.text;
-process.on('SIGUSR2', async () => log.info({ file: await proxy.dumpTrace() }, 'trace written'));
+process.on('SIGUSR2', async () =>
+  log.info({ file: (await proxy.dumpTrace())[0] }, 'trace written'),
+);
 process.on('SIGHUP', () => {
   proxy.reload(loadConfig(file, {}).config, ({ ok }) => log.info({ ok }, 'reloaded'));
 });

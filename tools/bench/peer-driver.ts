@@ -4,13 +4,12 @@
  */
 import type { Address } from '../../core/index.ts';
 import { DgramDriver } from '../../shell/drivers/dgram.ts';
-import type { Driver } from '../../shell/drivers/choose.ts';
 import { loadLibc } from '../../shell/drivers/libc.ts';
 import { MmsgDriver } from '../../shell/drivers/mmsg.ts';
 import { bindingClients } from './client-ports.ts';
 
 export interface PeerDriver {
-  readonly driver: Driver;
+  readonly driver: DgramDriver | MmsgDriver;
   /** Lets datagrams come until `isDone`, which is asked after each turn, and after this many milliseconds at the latest. */
   run(isDone: () => boolean, waitAtMost: number): Promise<void>;
 }

@@ -1,0 +1,63 @@
+/** What moves the datagrams of a process, in how many threads, and why that. */
+import { availableParallelism } from 'node:os';
+import type { PlaneOptions } from '../../core/index.ts';
+import { errnoName, loadLibc, type Libc } from '../drivers/libc.ts';
+import { siblingMemory } from '../drivers/siblings.ts';
+import type { RecorderSettings } from '../flight-recorder.ts';
+import type { PlaneHost } from './host.ts';
+import { InThreadPlane } from './in-thread.ts';
+import { PlanesInWorkers } from './in-workers.ts';
+
+export interface Wanted {
+  /** `auto`: mmsg where it can be had. */
+  readonly io: 'auto' | 'dgram' | 'mmsg';
+  /** `auto`: one for each processor. */
+  readonly workers: number | 'auto';
+  readonly steer: 'tuple' | 'source';
+}
+
+export interface Choice {
+  readonly driver: 'dgram' | 'mmsg';
+  readonly workers: number;
+  readonly reason: string;
+  readonly steer: Wanted['steer'];
+}
+
+/** The choice for what is wanted, or why it cannot be had. `missing` says why there are no batched calls, if there are none. */
+export function choose(
+  { io, workers, steer }: Wanted,
+  missing: string | undefined = io === 'dgram' ? undefined : whatIsMissing(),
+): Choice | string {
+  if (io === 'dgram') return { driver: 'dgram', workers: 1, reason: 'io = "dgram"', steer };
+  if (missing === undefined) {
+    const reason = io === 'mmsg' ? 'io = "mmsg"' : 'it can be had here';
+    const count = workers === 'auto' ? availableParallelism() : workers;
+    return { driver: 'mmsg', workers: count, reason, steer };
+  }
+  const reason = `no mmsg: ${missing}`;
+  return io === 'auto' ? { driver: 'dgram', workers: 1, reason, steer } : reason;
+}
+
+/** Where the planes of a proxy are to live. `options` are those of a plane; each has its own, with secrets of its own. */
+export function hostOf(
+  { driver, workers, steer }: Choice,
+  options: () => PlaneOptions,
+  recorder: RecorderSettings | undefined,
+): PlaneHost {
+  if (driver === 'dgram') return new InThreadPlane(options());
+  const all = Array.from({ length: workers }, options);
+  if (workers === 1) return new PlanesInWorkers(all, {}, recorder);
+  const bySource = steer === 'source' ? { steer: { count: workers } } : {};
+  return new PlanesInWorkers(all, { siblings: siblingMemory(), ...bySource }, recorder);
+}
+
+/** Asked of no descriptor at all, a kernel that has the calls says so; a sandbox may not let them through. */
+function whatIsMissing(): string | undefined {
+  const libc: Libc | string = loadLibc();
+  if (typeof libc === 'string') return libc;
+  for (const call of ['recvmmsg', 'sendmmsg'] as const) {
+    const answer = errnoName(libc[call](-1, 0, 0));
+    if (answer !== 'EBADF') return `${call} answers ${answer}`;
+  }
+  return undefined;
+}
