@@ -25,7 +25,7 @@ export function runReplay(
 ): number {
   const bytes = read(file);
   if (typeof bytes === 'string') {
-    write(`${printable(`${file}: ${bytes}`)}\n`);
+    write(`${printable(file)}: unreadable: ${printable(bytes)}\n`);
     return EXIT_CODES.unreadable;
   }
   if (out !== undefined) {
@@ -51,11 +51,20 @@ function forPrograms(file: string, { verdict, data }: ReplayReport): unknown {
   return { schema: 1, file, verdict, ...data };
 }
 
+/** What most often keeps a file from being read, in words. */
+const REASONS: ReadonlyMap<string, string> = new Map([
+  ['ENOENT', 'there is no such file'],
+  ['EACCES', 'only its owner may read a trace; ask as that user, or copy the file'],
+  ['EISDIR', 'it is a folder; name a file in it'],
+]);
+
 /** The bytes, or why there are none. */
 function read(file: string): Uint8Array | string {
   try {
     return readFileSync(file);
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    if (!(error instanceof Error)) return String(error);
+    const errno = 'code' in error ? String(error.code) : '';
+    return REASONS.get(errno) ?? error.message;
   }
 }

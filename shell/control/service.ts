@@ -180,7 +180,7 @@ export class ControlService {
       uptime_seconds: Math.floor(process.uptime()),
       generation: status.generation,
       stopping: status.stopping,
-      grace: status.grace / 1_000_000,
+      grace_seconds: status.grace / 1_000_000,
       file: this.reloader.file,
       driver: this.proxy.about.driver,
       workers: this.proxy.workers.map(views.workerView),
