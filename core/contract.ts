@@ -171,6 +171,8 @@ export type Output =
       readonly kind: 'CloseFlow';
       readonly flow: FlowId;
       readonly reason: CloseReason;
+      /** Since its admission. */
+      readonly lasted: Duration;
       /** What was known of it, if its end is to be told (TellEnds). */
       readonly was?: UdpFlow | undefined;
     }

@@ -18,6 +18,7 @@ export * from './control-pump.ts';
 export * from './data-plane.ts';
 export * from './directives.ts';
 export * from './flow-commands.ts';
+export * from './flow-durations.ts';
 export type { EndedFlow } from './flow-log.ts';
 export * from './flow.ts';
 export * from './hash.ts';

@@ -23,7 +23,7 @@ import type { OutputQueue } from './output-queue.ts';
 import { dgramHeader } from './proxy-protocol.ts';
 import { Registry } from './registry.ts';
 import { SourceLimits } from './source-limits.ts';
-import type { Instant } from './time.ts';
+import { instant, until, type Instant } from './time.ts';
 
 export interface LiveFlowsOptions {
   /** Secret: lays out the tables, without effect on any output. */
@@ -43,6 +43,8 @@ export class LiveFlows {
   readonly configs: Registry<ClusterConfig> = new Registry();
   /** The deadline that the timer was asked for last, unless it has fired since. */
   armed: Instant | undefined;
+  /** When the call that is under way was made. */
+  now: Instant = instant(0);
   /** The end of one flow in so many is told; 0: of none. */
   endsOneIn = 0;
   private readonly outputs: OutputQueue<Output>;
@@ -154,10 +156,11 @@ export class LiveFlows {
     this.sources.subtract(config, table.clientOf(slot));
     this.backends.release(table.backendOf(slot));
     this.configs.release(table.configOf(slot));
+    const lasted = until(this.deadlines.since(slot), this.now);
     this.deadlines.remove(slot);
     table.remove(slot);
     this.outputs.push(FLOW_EVICTED);
-    this.outputs.push({ kind: 'CloseFlow', flow: flowId(slot), reason, was });
+    this.outputs.push({ kind: 'CloseFlow', flow: flowId(slot), reason, lasted, was });
     this.reschedule();
   }
 

@@ -33,7 +33,7 @@ describe('responses per request', () => {
     expect(rig.backend(0, aaaa, 0.03)).toEqual([...returned(0, aaaa, A), armed(30.03)]);
     expect(rig.backend(0, a, 0.06)).toEqual([
       ...returned(0, a, A),
-      ...closed(0, 'ResponsesReached'),
+      ...closed(0, 'ResponsesReached', 0.06),
     ]);
   });
 
@@ -88,7 +88,7 @@ describe('a flow that spent its requests', () => {
     for (const at of [1, 2, 3]) {
       expect(rig.backend(0, r, at)).toEqual([...returned(0, r, A), armed(at + 5)]);
     }
-    expect(rig.timeout(8)).toEqual(closed(0, 'Idle'));
+    expect(rig.timeout(8)).toEqual(closed(0, 'Idle', 8));
   });
 
   test('it closes as RequestsReached with the last of the replies that it awaits', () => {
@@ -137,7 +137,7 @@ describe('grace for late replies', () => {
     expect(rig.backend(0, r, 1)).toEqual([...returned(0, r, A), armed(3)]);
     expect(rig.backend(0, r, 2.5)).toEqual(returned(0, r, A));
     expect(rig.manager.flow(flowId(0))).toMatchObject({ phase: 'Lingering', responsesSeen: 2 });
-    expect(rig.timeout(3)).toEqual(closed(0, 'ResponsesReached'));
+    expect(rig.timeout(3)).toEqual(closed(0, 'ResponsesReached', 3));
     expect(rig.backend(0, r, 3)).toEqual([dropped('UnknownFlow')]);
   });
 
@@ -146,7 +146,7 @@ describe('grace for late replies', () => {
     rig.client(A, q, 0);
     expect(rig.backend(0, r, 1)).toEqual([...returned(0, r, A), armed(3)]);
     expect(rig.backend(0, r, 2)).toEqual(returned(0, r, A));
-    expect(rig.timeout(3)).toEqual(closed(0, 'RequestsReached'));
+    expect(rig.timeout(3)).toEqual(closed(0, 'RequestsReached', 3));
   });
 
   test('a datagram of its client opens a new flow meanwhile', () => {

@@ -54,7 +54,7 @@ describe('rebind', () => {
       responsesSeen: 1,
     });
     expect(rig.client(A, q, 2)).toEqual(forwarded(0, q, TWO));
-    expect(rig.timeout(32)).toEqual(closed(0, 'Idle'));
+    expect(rig.timeout(32)).toEqual(closed(0, 'Idle', 32));
   });
 
   test('the new backend has not seen the PROXY header: it is due again, once', () => {
@@ -118,7 +118,7 @@ describe('close', () => {
     rig.client(A, q, 0);
     rig.backends = view(TWO, CUT);
     expect(rig.client(A, q, 1)).toEqual([
-      ...closed(0, 'BackendLost'),
+      ...closed(0, 'BackendLost', 1),
       ...admitted(0, q, TWO),
       armed(31),
     ]);
@@ -144,7 +144,7 @@ describe('close', () => {
   test('the embedder may close flows of a lost backend before their clients come', () => {
     const rig = new FlowRig();
     rig.client(A, q, 0);
-    expect(rig.abort(0, 1, 'BackendLost')).toEqual(closed(0, 'BackendLost'));
+    expect(rig.abort(0, 1, 'BackendLost')).toEqual(closed(0, 'BackendLost', 1));
   });
 });
 
@@ -153,7 +153,11 @@ test('nobody asks for the fate of a client without a flow, nor of one over its r
   rig.backends = view(ONE, CUT);
   expect(rig.client(A, q, 0)).toEqual([...admitted(0, q), armed(30)]);
   expect(rig.client(A, q, 0)).toEqual([dropped('DatagramRate')]);
-  expect(rig.client(A, q, 1)).toEqual([...closed(0, 'BackendLost'), ...admitted(0, q), armed(31)]);
+  expect(rig.client(A, q, 1)).toEqual([
+    ...closed(0, 'BackendLost', 1),
+    ...admitted(0, q),
+    armed(31),
+  ]);
 });
 
 describe('a source that is kept out', () => {

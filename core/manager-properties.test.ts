@@ -49,7 +49,7 @@ test('prop_deadline_revalidation_defeats_stale_close: a refresh inside the windo
       const later = (refresh + timeout) / 1_000_000;
       expect(rig.timeout(timeout / 1_000_000)).toEqual([armed(later)]);
       expect(rig.manager.flowCount).toBe(1);
-      expect(rig.timeout(later)).toEqual(closed(0, 'Idle'));
+      expect(rig.timeout(later)).toEqual(closed(0, 'Idle', later));
     }),
   );
 });

@@ -33,7 +33,10 @@ describe('worked traces', () => {
   test('T1: with responses = 1 the first reply is delivered, then the flow closes', () => {
     const rig = new FlowRig({ config: cluster({ responses: 1 }) });
     expect(rig.client(A, q, 0)).toEqual([...admitted(0, q), armed(30)]);
-    expect(rig.backend(0, r, 1)).toEqual([...returned(0, r, A), ...closed(0, 'ResponsesReached')]);
+    expect(rig.backend(0, r, 1)).toEqual([
+      ...returned(0, r, A),
+      ...closed(0, 'ResponsesReached', 1),
+    ]);
     expect(rig.manager.flowCount).toBe(0);
     expect(rig.manager.pollTimeout()).toBeUndefined();
   });
@@ -65,7 +68,7 @@ describe('worked traces', () => {
     const rig = new FlowRig();
     expect(rig.client(A, q, 0)).toEqual([...admitted(0, q), armed(30)]);
     expect(rig.timeout(29.95)).toEqual([armed(30)]);
-    expect(rig.timeout(30)).toEqual(closed(0, 'Idle'));
+    expect(rig.timeout(30)).toEqual(closed(0, 'Idle', 30));
     expect(rig.manager.flowCount).toBe(0);
   });
 
@@ -83,7 +86,7 @@ describe('worked traces', () => {
     expect(rig.config({ kind: 'SetCluster', config: cluster({ cluster: '' }) })).toEqual([]);
     expect(rig.client(A, x, 0)).toEqual([dropped('NoBackend')]);
     expect(rig.backend(0, y, 0)).toEqual(returned(0, y, A));
-    expect(rig.timeout(30)).toEqual(closed(0, 'Idle'));
+    expect(rig.timeout(30)).toEqual(closed(0, 'Idle', 30));
   });
 
   test('T8: a drain sheds new clients and serves the ones that live', () => {
@@ -121,7 +124,7 @@ describe('worked traces', () => {
     const [first, second] = [address('192.0.2.9:1000'), address('192.0.2.9:1001')];
     expect(rig.client(first, q, 0)).toEqual([...admitted(0, q), armed(30)]);
     expect(rig.client(second, q, 0)).toEqual([SHED_SOURCE, dropped('Shed')]);
-    expect(rig.timeout(30)).toEqual(closed(0, 'Idle'));
+    expect(rig.timeout(30)).toEqual(closed(0, 'Idle', 30));
     expect(rig.client(second, q, 30)).toEqual([...admitted(0, q), armed(60)]);
   });
 
@@ -135,7 +138,7 @@ describe('worked traces', () => {
       { kind: 'SendToBackend', flow: 0, dst: ONE.address, prefix: undefined, payload: q },
       { kind: 'ArmTimer', at: 30_000_000 },
       { kind: 'Metric', event: { kind: 'FlowEvicted' } },
-      { kind: 'CloseFlow', flow: 0, reason: 'Aborted' },
+      { kind: 'CloseFlow', flow: 0, reason: 'Aborted', lasted: 0 },
     ]);
     expect(rig.manager.flowCount).toBe(0);
     expect(rig.manager.pollTimeout()).toBeUndefined();

@@ -119,7 +119,7 @@ describe('caps', () => {
   test('requests_cap_closes_flow: with requests = 2 the second forward closes', () => {
     const rig = new FlowRig({ config: cluster({ requests: 2 }) });
     expect(rig.client(A, q, 0)).toEqual([...admitted(0, q), armed(30)]);
-    expect(rig.client(A, q, 1)).toEqual([...forwarded(0, q), ...closed(0, 'RequestsReached')]);
+    expect(rig.client(A, q, 1)).toEqual([...forwarded(0, q), ...closed(0, 'RequestsReached', 1)]);
     expect(rig.manager.flowCount).toBe(0);
   });
 
@@ -134,7 +134,7 @@ describe('idle time', () => {
   test('idle_timeout_closes_flow: armed at now + timeout, then gone with nothing armed', () => {
     const rig = new FlowRig();
     expect(rig.client(A, q, 7)).toContainEqual(armed(37));
-    expect(rig.timeout(37)).toEqual(closed(0, 'Idle'));
+    expect(rig.timeout(37)).toEqual(closed(0, 'Idle', 30));
     expect(rig.manager.pollTimeout()).toBeUndefined();
   });
 
@@ -143,7 +143,7 @@ describe('idle time', () => {
     rig.client(A, q, 0);
     rig.client(A, q, 29);
     expect(rig.timeout(30)).toEqual([armed(59)]);
-    expect(rig.timeout(59)).toEqual(closed(0, 'Idle'));
+    expect(rig.timeout(59)).toEqual(closed(0, 'Idle', 59));
   });
 
   test('early_expiry_that_finds_nothing_due_still_rearms: the same deadline is said again', () => {
@@ -164,9 +164,9 @@ describe('idle time', () => {
     rig.client(B, q, 0);
     rig.client(C, q, 5);
     expect(rig.timeout(30)).toEqual([
-      ...closed(0, 'Idle'),
+      ...closed(0, 'Idle', 30),
       armed(30),
-      ...closed(1, 'Idle'),
+      ...closed(1, 'Idle', 30),
       armed(35),
     ]);
   });
@@ -265,11 +265,11 @@ describe('closing', () => {
     const rig = new FlowRig();
     for (const [index, client] of clients(3).entries()) rig.client(client, q, index);
     expect(rig.closeAll(3)).toEqual([
-      ...closed(0, 'Drain'),
+      ...closed(0, 'Drain', 3),
       armed(31),
-      ...closed(1, 'Drain'),
+      ...closed(1, 'Drain', 2),
       armed(32),
-      ...closed(2, 'Drain'),
+      ...closed(2, 'Drain', 1),
     ]);
     expect(rig.manager.flowCount).toBe(0);
     expect(rig.manager.pollTimeout()).toBeUndefined();

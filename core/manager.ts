@@ -37,7 +37,7 @@ import {
 import { OutputQueue } from './output-queue.ts';
 import type { Registry } from './registry.ts';
 import type { SourceLimits } from './source-limits.ts';
-import { instant, type Instant } from './time.ts';
+import type { Instant } from './time.ts';
 
 export interface ManagerOptions {
   readonly config: ClusterConfig;
@@ -71,7 +71,6 @@ export class UdpManager {
   private capHighWater: number;
   private maxRxDatagramSize: number;
   private draining = false;
-  private latest: Instant = instant(0);
   private readonly outputs = new OutputQueue<Output>();
 
   constructor(options: ManagerOptions) {
@@ -191,8 +190,8 @@ export class UdpManager {
 
   private begin(now: Instant): void {
     assert(this.pendingOutputs === 0, 'outputs are drained before the next call');
-    assert(now >= this.latest, 'time does not go back');
-    this.latest = now;
+    assert(now >= this.flows.now, 'time does not go back');
+    this.flows.now = now;
   }
 
   /** The decision order of spec §2.2: the first condition that holds ends it. */

@@ -1,4 +1,5 @@
 /** The fold of outputs into counters, and the laws that no two figures break. */
+import { DURATION_RANGES } from './flow-durations.ts';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { machines, steps } from '../test/flow-arbitraries.ts';
@@ -35,7 +36,7 @@ test('every counter is in the catalogue, under a name of its own, and starts at 
   );
   expect(new Set(Object.values(counters))).toEqual(new Set([0]));
   for (const { name, help } of Object.values(CATALOGUE)) {
-    expect(name).toMatch(/^udp(\.[a-z_]+)+$/);
+    expect(name).toMatch(/^udp(\.[a-z0-9_]+)+$/);
     expect(help).not.toBe('');
   }
 });
@@ -144,6 +145,17 @@ test.each([
   for (const output of closed(0, reason)) foldOutput(counters, output);
   expect(closesByReason(counters)).toEqual({ [word]: 1 });
   expect(counters.flowsEvicted).toBe(1);
+});
+
+test('a flow that closed is counted once among those that lasted as long, unless it had no socket', () => {
+  const counters = newCounters();
+  for (const lasted of [0, 0.001, 0.0011, 29, 7_200]) {
+    for (const output of closed(0, 'Idle', lasted)) foldOutput(counters, output);
+  }
+  for (const output of closed(0, 'Aborted', 5)) foldOutput(counters, output);
+  expect(counters).toMatchObject({ lasted1ms: 2, lasted5ms: 1, lasted30s: 1, lastedLonger: 1 });
+  expect(sumOf(Object.fromEntries(DURATION_RANGES.map(({ key }) => [key, counters[key]])))).toBe(5);
+  expect(counters.lastedMicroseconds).toBe(7_229_002_100);
 });
 
 function sumOf(counts: Readonly<Record<string, number>>): number {

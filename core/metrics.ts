@@ -3,10 +3,11 @@
  * can be derived (active flows, all drops) is derived, so that no two figures can disagree.
  */
 import { assertNever } from './assert.ts';
+import { countDuration, type DurationCounters } from './flow-durations.ts';
 import type { CloseReason, DropReason, MetricEvent, Output } from './contract.ts';
 
 /** What one listener counts. Plain numbers, exact up to 2^53. */
-export interface ListenerCounters {
+export interface ListenerCounters extends DurationCounters {
   clientReceived: number;
   backendReceived: number;
   datagramsIn: number;
@@ -53,7 +54,7 @@ export interface ListenerCounters {
 export interface MetricDescription {
   /** The reference's name where it has one (spec §9). */
   readonly name: string;
-  readonly unit: 'datagrams' | 'bytes' | 'flows' | 'events';
+  readonly unit: 'datagrams' | 'bytes' | 'flows' | 'events' | 'microseconds';
   readonly origin: 'sozu' | 'ours';
   readonly help: string;
 }
@@ -83,6 +84,19 @@ export const CATALOGUE: Readonly<Record<keyof ListenerCounters, MetricDescriptio
   ),
   closedBackendLost: ours('udp.flows.closed.backend_lost', 'flows', 'closed with their backend'),
   closedKilled: ours('udp.flows.closed.killed', 'flows', 'closed by an operator'),
+  lasted1ms: ours('udp.flow.duration.1ms', 'flows', 'that lasted up to 1 ms'),
+  lasted5ms: ours('udp.flow.duration.5ms', 'flows', 'that lasted longer, up to 5 ms'),
+  lasted25ms: ours('udp.flow.duration.25ms', 'flows', 'that lasted longer, up to 25 ms'),
+  lasted100ms: ours('udp.flow.duration.100ms', 'flows', 'that lasted longer, up to 100 ms'),
+  lasted500ms: ours('udp.flow.duration.500ms', 'flows', 'that lasted longer, up to 500 ms'),
+  lasted2s: ours('udp.flow.duration.2s', 'flows', 'that lasted longer, up to 2 s'),
+  lasted10s: ours('udp.flow.duration.10s', 'flows', 'that lasted longer, up to 10 s'),
+  lasted30s: ours('udp.flow.duration.30s', 'flows', 'that lasted longer, up to 30 s'),
+  lasted2min: ours('udp.flow.duration.2min', 'flows', 'that lasted longer, up to 2 minutes'),
+  lasted10min: ours('udp.flow.duration.10min', 'flows', 'that lasted longer, up to 10 minutes'),
+  lasted1h: ours('udp.flow.duration.1h', 'flows', 'that lasted longer, up to an hour'),
+  lastedLonger: ours('udp.flow.duration.longer', 'flows', 'that lasted longer'),
+  lastedMicroseconds: ours('udp.flow.duration.sum', 'microseconds', 'that flows lasted'),
   upstreamOpenFailed: ours('udp.upstream.open_failed', 'events', 'upstream sockets not opened'),
   upstreamRefused: ours('udp.upstream.refused', 'events', 'refusals (ICMP) seen from backends'),
   socketsGivenUp: ours('udp.sockets.given_up', 'events', 'without room for too long'),
@@ -160,6 +174,19 @@ export function newCounters(): ListenerCounters {
     closedAborted: 0,
     closedBackendLost: 0,
     closedKilled: 0,
+    lasted1ms: 0,
+    lasted5ms: 0,
+    lasted25ms: 0,
+    lasted100ms: 0,
+    lasted500ms: 0,
+    lasted2s: 0,
+    lasted10s: 0,
+    lasted30s: 0,
+    lasted2min: 0,
+    lasted10min: 0,
+    lasted1h: 0,
+    lastedLonger: 0,
+    lastedMicroseconds: 0,
     upstreamOpenFailed: 0,
     upstreamRefused: 0,
     socketsGivenUp: 0,
@@ -197,7 +224,16 @@ function isCounter(key: string): key is keyof ListenerCounters {
 export function foldOutput(counters: ListenerCounters, output: Output): void {
   if (output.kind === 'Metric') foldMetric(counters, output.event);
   else if (output.kind === 'Drop') foldDrop(counters, output.reason);
-  else if (output.kind === 'CloseFlow') counters[CLOSED[output.reason]] += 1;
+  else if (output.kind === 'CloseFlow') foldClose(counters, output);
+}
+
+/** One that was aborted had no upstream socket, and its duration says nothing. */
+function foldClose(
+  counters: ListenerCounters,
+  { reason, lasted }: Extract<Output, { kind: 'CloseFlow' }>,
+): void {
+  counters[CLOSED[reason]] += 1;
+  if (reason !== 'Aborted') countDuration(counters, lasted);
 }
 
 const CLOSED = {

@@ -1,7 +1,9 @@
 /** The text: every metric once, labels escaped, figures of one look, and nobody waits behind somebody else's scrape. */
 import { expect, test } from 'vitest';
 import { Exposition } from './exposition.ts';
+import { newCounters } from '../core/index.ts';
 import { FAMILIES } from './metrics/catalogue.ts';
+import { durationsOf } from './metrics/histogram.ts';
 import { add, type Readings } from './metrics/readings.ts';
 
 test('every metric of the catalogue is there once, with its help and kind', async () => {
@@ -9,6 +11,28 @@ test('every metric of the catalogue is there once, with its help and kind', asyn
   for (const { name, kind, help } of FAMILIES) {
     expect(text.split(`# HELP ${name} ${help}\n# TYPE ${name} ${kind}\n`), name).toHaveLength(2);
   }
+});
+
+test('a histogram has its buckets, each with those before it, its sum and its count', async () => {
+  const counters = { ...newCounters(), lasted1ms: 2, lasted100ms: 3, lastedLonger: 1 };
+  const histogram = durationsOf({ ...counters, lastedMicroseconds: 4_000_250_000 });
+  const readings: Readings = new Map([
+    ['sozu_udp_flow_duration_seconds', [{ labels: { listener: 'a"b' }, value: 6, histogram }]],
+  ]);
+  const text = await new Exposition(async () => readings).text();
+  const lines = text.split('\n').filter((line) => line.startsWith('sozu_udp_flow_duration'));
+  expect(lines).toHaveLength(14);
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      'sozu_udp_flow_duration_seconds_bucket{listener="a\\"b",le="0.001"} 2',
+      'sozu_udp_flow_duration_seconds_bucket{listener="a\\"b",le="0.025"} 2',
+      'sozu_udp_flow_duration_seconds_bucket{listener="a\\"b",le="0.1"} 5',
+      'sozu_udp_flow_duration_seconds_bucket{listener="a\\"b",le="3600"} 5',
+      'sozu_udp_flow_duration_seconds_bucket{listener="a\\"b",le="+Inf"} 6',
+      'sozu_udp_flow_duration_seconds_sum{listener="a\\"b"} 4000.25',
+      'sozu_udp_flow_duration_seconds_count{listener="a\\"b"} 6',
+    ]),
+  );
 });
 
 test('names are distinct, and counters and only counters end in _total', () => {

@@ -5,7 +5,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { FAMILIES, type Family } from './metrics/catalogue.ts';
-import type { Readings } from './metrics/readings.ts';
+import { histogramText } from './metrics/histogram.ts';
+import type { Readings, Series } from './metrics/readings.ts';
 
 export class Exposition {
   /** `text/plain` with the version of the format. */
@@ -32,10 +33,9 @@ export class Exposition {
   private async write(): Promise<string> {
     const readings = await this.take();
     const parts: string[] = [];
-    for (const { family, fill } of this.metrics) {
-      fill(readings);
+    for (const { family, text } of this.metrics) {
+      parts.push(await text(readings.get(family.name) ?? []));
       readings.delete(family.name);
-      parts.push(await this.registry.getSingleMetricAsString(family.name));
       await nextTurn();
     }
     const [unknown] = readings.keys();
@@ -46,29 +46,33 @@ export class Exposition {
 
 interface Shown {
   readonly family: Family;
-  readonly fill: (readings: Readings) => void;
+  readonly text: (series: readonly Series[]) => string | Promise<string>;
 }
 
 /** A metric without a series shows its name and its help only, and so do those that have labels and nothing to tell. */
 function show(family: Family, registry: Registry): Shown {
   const { name, help, kind } = family;
+  if (kind === 'histogram') return { family, text: (series) => histogramText(family, series) };
   const options = { name, help, labelNames: [...family.labels], registers: [registry] };
+  const told = (): Promise<string> => registry.getSingleMetricAsString(name);
   if (kind === 'counter') {
     const counter = new Counter(options);
     return {
       family,
-      fill: (readings) => {
+      text: (series) => {
         counter.reset();
-        for (const { labels, value } of readings.get(name) ?? []) counter.inc(labels, value);
+        for (const { labels, value } of series) counter.inc(labels, value);
+        return told();
       },
     };
   }
   const gauge = new Gauge(options);
   return {
     family,
-    fill: (readings) => {
+    text: (series) => {
       gauge.reset();
-      for (const { labels, value } of readings.get(name) ?? []) gauge.set(labels, value);
+      for (const { labels, value } of series) gauge.set(labels, value);
+      return told();
     },
   };
 }

@@ -13,7 +13,7 @@ import {
 } from '../core/index.ts';
 import type { StatsdSettings } from './config/watchers.ts';
 import { openConnected } from './drivers/dgram.ts';
-import { CLUSTER_PLACES, LISTENER_PLACES } from './metrics/catalogue.ts';
+import { CLUSTER_PLACES, LISTENER_KEYS } from './metrics/catalogue.ts';
 
 /** Fits an Ethernet frame under IPv6 with room for a tunnel. */
 export const BATCH_BYTES_MAX = 1_400;
@@ -93,7 +93,7 @@ export class Statsd {
     const sums = new Figures();
     const put = (kind: Kind, name: string, value: number, cluster?: string): void =>
       sums.add(kind, this.fullName(name, cluster), value);
-    for (const { key } of LISTENER_PLACES) put('counter', CATALOGUE[key].name, totals[key]);
+    for (const key of LISTENER_KEYS) put('counter', CATALOGUE[key].name, totals[key]);
     put('counter', 'udp.datagrams.dropped', droppedDatagrams(totals));
     put('gauge', 'udp.active_flows', activeFlows(totals));
     for (const [cluster, counted] of this.settings.clusters ? clusterSums.sums : []) {

@@ -14,7 +14,7 @@ import type {
   Output,
   Refusal,
 } from '../core/contract.ts';
-import { instant } from '../core/time.ts';
+import { instant, microseconds } from '../core/time.ts';
 import type { Action } from './flow-rig.ts';
 
 export interface ModelFlow {
@@ -65,6 +65,7 @@ export class FlowModel {
   private idsUsed = 0;
   private serials = 0;
   private outputs: Output[] = [];
+  private now = 0;
 
   constructor(options: ModelOptions) {
     this.config = options.config;
@@ -76,6 +77,7 @@ export class FlowModel {
   /** The outputs of `action` at `now`, in microseconds. */
   perform(action: Action, now: number): Output[] {
     this.outputs = [];
+    this.now = now;
     switch (action.kind) {
       case 'client':
         this.onClient(action, now);
@@ -268,7 +270,8 @@ export class FlowModel {
     this.flows = this.flows.filter((other) => other !== flow);
     this.freed.push(flow.id);
     this.metric({ kind: 'FlowEvicted' });
-    this.outputs.push({ kind: 'CloseFlow', flow: flowId(flow.id), reason });
+    const lasted = microseconds(this.now - flow.born);
+    this.outputs.push({ kind: 'CloseFlow', flow: flowId(flow.id), reason, lasted });
     this.reschedule();
   }
 

@@ -20,7 +20,7 @@ import {
 } from '../core/contract.ts';
 import { PLACEMENT_SEED, type Hash64 } from '../core/hash.ts';
 import { UdpManager, type ManagerOptions } from '../core/manager.ts';
-import { instant, seconds, type Instant } from '../core/time.ts';
+import { instant, microseconds, seconds, type Instant } from '../core/time.ts';
 import { checkInvariants } from '../core/verify.ts';
 
 /** What a view says besides its selection; nothing is refused and every flow kept where it is silent. */
@@ -226,8 +226,17 @@ export function armed(at: number): Output {
   return { kind: 'ArmTimer', at: atSecond(at) };
 }
 
-export function closed(flow: number, reason: CloseReason): Output[] {
-  return [EVICTED, { kind: 'CloseFlow', flow: flowId(flow), reason }];
+/** It lasted so many seconds. */
+export function closed(flow: number, reason: CloseReason, lasted = 0): Output[] {
+  return [
+    EVICTED,
+    {
+      kind: 'CloseFlow',
+      flow: flowId(flow),
+      reason,
+      lasted: microseconds(Math.round(lasted * 1_000_000)),
+    },
+  ];
 }
 
 export function dropped(reason: DropReason): Output {

@@ -14,7 +14,7 @@ export type Label = 'listener' | 'cluster' | 'backend' | 'reason' | 'state' | 'v
 
 export interface Family {
   readonly name: string;
-  readonly kind: 'counter' | 'gauge';
+  readonly kind: 'counter' | 'gauge' | 'histogram';
   readonly labels: readonly Label[];
   /** A sentence. */
   readonly help: string;
@@ -38,7 +38,16 @@ const BY_REASON: readonly { readonly prefix: string; readonly help: string }[] =
   { prefix: 'udp.probes.', help: 'Health probes that ended, by how.' },
 ];
 
-export const LISTENER_PLACES: readonly Place<keyof ListenerCounters>[] = placesIn(CATALOGUE);
+/** Counters of the core that are one histogram here. */
+const DURATIONS = 'udp.flow.duration.';
+
+/** Every counter of a listener, in the core's order. */
+export const LISTENER_KEYS: readonly (keyof ListenerCounters)[] = placesIn(CATALOGUE).map(
+  ({ key }) => key,
+);
+export const LISTENER_PLACES: readonly Place<keyof ListenerCounters>[] = placesIn(CATALOGUE).filter(
+  ({ key }) => !CATALOGUE[key].name.startsWith(DURATIONS),
+);
 export const CLUSTER_PLACES: readonly Place<keyof typeof CLUSTER_CATALOGUE>[] =
   placesIn(CLUSTER_CATALOGUE);
 
@@ -46,6 +55,12 @@ export const CLUSTER_PLACES: readonly Place<keyof typeof CLUSTER_CATALOGUE>[] =
 export const FAMILIES: readonly Family[] = [
   ...familiesOf(CATALOGUE, LISTENER_PLACES, 'listener'),
   gauge('sozu_udp_active_flows', ['listener'], 'Live flows.'),
+  {
+    name: 'sozu_udp_flow_duration_seconds',
+    kind: 'histogram',
+    labels: ['listener'],
+    help: 'How long flows lasted that have closed, those without an upstream socket left out.',
+  },
   counter(
     'sozu_udp_kernel_dropped_datagrams_total',
     ['listener'],

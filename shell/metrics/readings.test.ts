@@ -74,6 +74,19 @@ test('only metrics of the catalogue are read, with the labels it says', () => {
   }
 });
 
+test('flows that have closed are in the histogram of how long they lasted', () => {
+  const bench = new ControlBench();
+  bench.configure(configOf([clusterSettings({ backends: backendsOf(1), responses: 1 })]));
+  bench.ask('10.9.0.1:1');
+  bench.ask('10.9.0.1:2');
+  bench.runUntil(bench.ports.clock / 1_000_000 + 3);
+  play(bench, { kind: 'reply', which: 0 });
+  const [series] = readPlanes(measured(bench)).get('sozu_udp_flow_duration_seconds') ?? [];
+  expect(series).toMatchObject({ value: 1, histogram: { sum: 3 } });
+  const full = series?.histogram?.buckets.filter(({ count }) => count > 0).map(({ upTo }) => upTo);
+  expect(full).toEqual([10, 30, 120, 600, 3_600, Infinity]);
+});
+
 test('more backends than have series of their own are one together', () => {
   const bench = new ControlBench();
   const many = Array.from({ length: BACKENDS_SHOWN_MAX + 20 }, (_, n) => ({

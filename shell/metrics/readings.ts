@@ -12,11 +12,14 @@ import {
   type PlaneFigures,
 } from '../../core/index.ts';
 import { CLUSTER_PLACES, LISTENER_PLACES, type Label } from './catalogue.ts';
+import { durationsOf, type Histogram } from './histogram.ts';
 import type { KernelFigures } from './kernel-drops.ts';
 
 export interface Series {
   readonly labels: Readonly<Partial<Record<Label, string>>>;
+  /** Of a histogram: how many were observed. */
   readonly value: number;
+  readonly histogram?: Histogram;
 }
 
 /** Series by the name of their metric. */
@@ -70,6 +73,17 @@ export function add(
   else series.push({ labels, value });
 }
 
+function addHistogram(
+  readings: Readings,
+  family: string,
+  histogram: Histogram,
+  labels: Series['labels'],
+): void {
+  const series = readings.get(family) ?? [];
+  readings.set(family, series);
+  series.push({ labels, value: histogram.buckets.at(-1)?.count ?? 0, histogram });
+}
+
 function readListeners(readings: Readings, { figures }: Measured): void {
   for (const [listener, counters] of figures.totalsByAddress) {
     for (const { key, family, reason } of LISTENER_PLACES) {
@@ -81,6 +95,7 @@ function readListeners(readings: Readings, { figures }: Measured): void {
       );
     }
     add(readings, 'sozu_udp_active_flows', activeFlows(counters), { listener });
+    addHistogram(readings, 'sozu_udp_flow_duration_seconds', durationsOf(counters), { listener });
   }
   const family = 'sozu_udp_label_overflows_total';
   add(readings, family, figures.addressesBeyondBound, { reason: 'listener' });

@@ -65,8 +65,8 @@ export const LIFETIME_MUTANTS: readonly Mutant[] = [
     id: 'timer-not-moved-on-close',
     file: 'core/live-flows.ts',
     search:
-      "this.outputs.push({ kind: 'CloseFlow', flow: flowId(slot), reason, was });\n    this.reschedule();",
-    replace: "this.outputs.push({ kind: 'CloseFlow', flow: flowId(slot), reason, was });",
+      "this.outputs.push({ kind: 'CloseFlow', flow: flowId(slot), reason, lasted, was });\n    this.reschedule();",
+    replace: "this.outputs.push({ kind: 'CloseFlow', flow: flowId(slot), reason, lasted, was });",
     announces: 'closing the flow that is due first leaves the timer where it was',
   },
   {
@@ -122,9 +122,9 @@ export const LIFETIME_MUTANTS: readonly Mutant[] = [
     id: 'close-before-evicted',
     file: 'core/live-flows.ts',
     search:
-      "this.outputs.push(FLOW_EVICTED);\n    this.outputs.push({ kind: 'CloseFlow', flow: flowId(slot), reason, was });",
+      "this.outputs.push(FLOW_EVICTED);\n    this.outputs.push({ kind: 'CloseFlow', flow: flowId(slot), reason, lasted, was });",
     replace:
-      "this.outputs.push({ kind: 'CloseFlow', flow: flowId(slot), reason, was });\n    this.outputs.push(FLOW_EVICTED);",
+      "this.outputs.push({ kind: 'CloseFlow', flow: flowId(slot), reason, lasted, was });\n    this.outputs.push(FLOW_EVICTED);",
     announces: 'the socket of a flow is closed before the flow is counted as evicted',
   },
   {
@@ -279,7 +279,7 @@ export const LIFETIME_MUTANTS: readonly Mutant[] = [
     file: 'core/manager.ts',
     search: 'return this.outputs.poll();',
     replace: `const next = this.outputs.poll();
-    if (next?.kind === 'CloseFlow') this.outputs.push({ kind: 'ArmTimer', at: this.latest });
+    if (next?.kind === 'CloseFlow') this.outputs.push({ kind: 'ArmTimer', at: this.flows.now });
     return this.outputs.pending === 1 && next?.kind === 'Metric' ? undefined : next;`,
     announces: 'the queue claims to be empty before its last output',
   },
