@@ -266,6 +266,9 @@ export class ControlPlane {
       case 'ListenerOpened':
         this.failures.delete(addressKey(report.address));
         return undefined;
+      // Whoever joins planes that drain together has heard it.
+      case 'Drained':
+        return undefined;
       default:
         return assertNever(report);
     }

@@ -8,6 +8,7 @@ import { flowId, listenerOf, type FlowId, type ListenerId, type SocketId } from 
 import { Clusters } from './clusters.ts';
 import type { Output } from './contract.ts';
 import type { Directive, GeneratedDirective, Report } from './directives.ts';
+import { earlier } from './earlier.ts';
 import { Egress } from './egress.ts';
 import { Evidence } from './evidence.ts';
 import { FlowQueries } from './flow-query.ts';
@@ -22,6 +23,7 @@ import type { PlaneInput, PlaneOptions, PlaneOutput, Wake } from './plane-contra
 import { PlaneClusters } from './plane-clusters.ts';
 import type { Listener } from './plane-listener.ts';
 import { isListenerDirective, Listeners } from './plane-listeners.ts';
+import { drainOf, stopOf, tellDrained, type Stopping } from './plane-stop.ts';
 import type { Errno, SendFailed } from './ports.ts';
 import { createRandom } from './random.ts';
 import { StuckSockets } from './stuck-sockets.ts';
@@ -29,11 +31,6 @@ import { TableBuilds } from './table-builds.ts';
 import type { Instant } from './time.ts';
 import { UpstreamSources, type OpenFailed } from './upstream-sources.ts';
 import { Upstreams } from './upstreams.ts';
-
-interface Stopping {
-  readonly deadline: Instant;
-  readonly generation: number;
-}
 
 export class DataPlane {
   /** Open to readers of counters. */
@@ -279,7 +276,8 @@ export class DataPlane {
     this.losses.drains.flushed(now);
     this.builds.flushed(now);
     this.listeners.flushed();
-    if (this.stopping !== undefined && this.flowCount + this.waiting === 0) this.stop(now);
+    if (this.stopping !== undefined && this.flowCount + this.waiting === 0)
+      this.emptied(this.stopping, now);
   }
 
   private onDirective(message: GeneratedDirective, now: Instant): void {
@@ -305,9 +303,9 @@ export class DataPlane {
       case 'Query':
         return this.answer(directive, now);
       case 'Drain':
-        return this.beginDrain({ deadline: directive.deadline, generation }, now);
+        return this.beginDrain(drainOf(directive, generation), now);
       case 'Stop':
-        this.stopping = { deadline: now, generation };
+        this.stopping = stopOf(generation, now);
         return this.stop(now);
       default:
         return assertNever(directive);
@@ -317,6 +315,12 @@ export class DataPlane {
   private beginDrain(stopping: Stopping, now: Instant): void {
     this.stopping = stopping;
     this.listeners.stopAdmitting(now);
+  }
+
+  /** No flow is left. */
+  private emptied(stopping: Stopping, now: Instant): void {
+    if (stopping.whenEmpty === 'stop') this.stop(now);
+    else if (stopping.whenEmpty === 'tell' && !this.stopped) this.report(tellDrained(stopping));
   }
 
   /** Closes whatever is open; the second time there is nothing left to do. */
@@ -389,12 +393,4 @@ export class DataPlane {
   private ownerOf(socket: SocketId): Listener | undefined {
     return this.listeners.at(listenerOf(socket));
   }
-}
-
-function earlier(
-  wake: Wake | undefined,
-  at: Instant | undefined,
-  reason: Wake['reason'],
-): Wake | undefined {
-  return at === undefined || (wake !== undefined && wake.at <= at) ? wake : { at, reason };
 }

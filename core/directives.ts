@@ -58,8 +58,11 @@ export type Directive =
   | { readonly kind: 'SetAccessLog'; readonly settings: AccessLogSettings | undefined }
   /** A question of an operator; `Answered` carries the same number. */
   | { readonly kind: 'Query'; readonly request: RequestId; readonly query: FlowQuery }
-  /** Soft stop: admit nothing new, let live flows finish until `deadline`, then close. */
-  | { readonly kind: 'Drain'; readonly deadline: Instant }
+  /**
+   * Soft stop: admit nothing new, let live flows finish until `deadline`, then close. `together`: whoever has none left before
+   * that says so, and stays until `Stop`; a socket that leaves a group takes datagrams of the others' flows with it.
+   */
+  | { readonly kind: 'Drain'; readonly deadline: Instant; readonly together?: boolean }
   /** Hard stop: close everything now. */
   | { readonly kind: 'Stop' };
 
@@ -143,6 +146,8 @@ export type Report =
   | ({ readonly kind: 'FlowEnded' } & EndedFlow)
   /** So many ends were not told since the last `FlowEnded`, and none will follow. */
   | { readonly kind: 'FlowEndsSuppressed'; readonly suppressed: number }
+  /** No flow is left, and everything is still open: answers a drain that is to end together with others. */
+  | { readonly kind: 'Drained'; readonly generation: number }
   /** Everything is closed, and how many flows the stop cut short. */
   | { readonly kind: 'Stopped'; readonly generation: number; readonly flowsClosed: number };
 

@@ -5,7 +5,7 @@ import { addressOf, backendsOf, clusterSettings, listenerConfig } from '../test/
 import { listenerId } from './brand.ts';
 import type { Directive, GeneratedDirective, Report } from './directives.ts';
 import { PlaneGroup } from './plane-group.ts';
-import { milliseconds, seconds } from './time.ts';
+import { instant, milliseconds, seconds } from './time.ts';
 
 const ADDRESS = addressOf('10.0.0.53:53');
 const BACKEND = addressOf('10.0.0.1:53');
@@ -127,6 +127,32 @@ describe('listeners', () => {
   }
 });
 
+describe('a soft stop', () => {
+  test('is one that planes end together: no socket leaves before all are without flows', () => {
+    const { group, sent, told } = rig(2);
+    const drained: Report = { kind: 'Drained', generation: 3 };
+    group.direct(message({ kind: 'Drain', deadline: instant(5) }, 3));
+    const drain = { kind: 'Drain', deadline: instant(5), together: true };
+    expect(sent.splice(0).map(({ directive }) => directive)).toEqual([drain, drain]);
+    group.heard(1, drained);
+    group.heard(1, drained);
+    expect(sent, 'one that says it twice').toEqual([]);
+    group.heard(0, drained);
+    const stop = { generation: 3, directive: { kind: 'Stop' } };
+    expect(sent).toEqual([stop, stop]);
+    expect(told).toEqual([]);
+  });
+
+  test('and any other is over when it is over everywhere, and is told once with the flows of all', () => {
+    const { group, told } = rig(3);
+    for (const plane of [2, 0, 1]) {
+      expect(told).toEqual([]);
+      group.heard(plane, { kind: 'Stopped', generation: 4, flowsClosed: plane + 1 });
+    }
+    expect(told).toEqual([{ kind: 'Stopped', generation: 4, flowsClosed: 6 }]);
+  });
+});
+
 describe('backends', () => {
   test('a drain has the flows of all planes left, and is told once all have said how many', () => {
     const { group, told } = rig(3);
@@ -209,15 +235,6 @@ describe('backends', () => {
   function flowsLeft(change: number, flows: number): Report {
     return { kind: 'BackendFlows', cluster: 'c', address: BACKEND, change, flows };
   }
-});
-
-test('a stop is over when it is over everywhere, and is told once with the flows of all', () => {
-  const { group, told } = rig(3);
-  for (const plane of [2, 0, 1]) {
-    expect(told).toEqual([]);
-    group.heard(plane, { kind: 'Stopped', generation: 4, flowsClosed: plane + 1 });
-  }
-  expect(told).toEqual([{ kind: 'Stopped', generation: 4, flowsClosed: 6 }]);
 });
 
 test('a plane alone hears and is heard word for word', () => {

@@ -25,6 +25,9 @@ export class PlaneGroup implements Directed {
   private readonly listeners: SharedListeners;
   private readonly drains: SharedDrains;
   private readonly questions: SharedQuestions;
+  /** Planes without a flow that wait for the others. */
+  private readonly drained = new Set<number>();
+  private generation = 0;
   private stopped = 0;
   private flowsClosed = 0;
 
@@ -42,6 +45,7 @@ export class PlaneGroup implements Directed {
     const { count, ports } = this;
     if (count === 1) return ports.direct(0, message);
     const { generation, directive } = message;
+    this.generation = generation;
     if (directive.kind === 'Query') {
       const { request } = directive;
       for (const { plane, query } of this.questions.ask(directive)) {
@@ -81,11 +85,21 @@ export class PlaneGroup implements Directed {
         const answer = this.questions.answered(plane, report);
         return answer && ports.report({ kind: 'Answered', request, answer });
       }
+      case 'Drained':
+        return this.onDrained(plane);
       case 'Stopped':
         return this.onStopped(report);
       default:
         return ports.report(report);
     }
+  }
+
+  /** All leave together: a group of sockets that shrinks sends the clients of the others elsewhere. */
+  private onDrained(plane: number): void {
+    this.drained.add(plane);
+    if (this.drained.size < this.count) return;
+    this.direct({ generation: this.generation, directive: { kind: 'Stop' } });
+    this.endTurn();
   }
 
   private onStopped(report: Extract<Report, { kind: 'Stopped' }>): void {
@@ -108,6 +122,8 @@ function shareOf(directive: Directive, plane: number, count: number): Directive 
       const linesPerSecond = share(settings.linesPerSecond, plane, count);
       return { kind: 'SetAccessLog', settings: { ...settings, linesPerSecond } };
     }
+    case 'Drain':
+      return { ...directive, together: true };
     default:
       return directive;
   }

@@ -73,6 +73,7 @@ const REPORTS: Readonly<Record<Report['kind'], true>> = {
   UpstreamFailed: true,
   FlowEnded: true,
   FlowEndsSuppressed: true,
+  Drained: true,
   Stopped: true,
 };
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { listenerId, requestId } from '../../../core/brand.ts';
 import type { Directive, Report } from '../../../core/directives.ts';
 import type { FlowQuery } from '../../../core/flow-commands.ts';
+import type { PlaneInput } from '../../../core/plane-contract.ts';
 import { instant } from '../../../core/time.ts';
 import {
   backendAddress,
@@ -15,7 +16,7 @@ import {
 } from '../builders.ts';
 import type { Told } from '../history.ts';
 import type { WorldSpec } from '../spec.ts';
-import { objectionOf, told } from './hand-made.ts';
+import { objectionOf, told, turn } from './hand-made.ts';
 import { PLANE_GROUP } from './plane-group.ts';
 
 const CONFIG = configOf({});
@@ -71,6 +72,40 @@ describe('reports', () => {
     const stop = heard({ ...STOPPED, flowsClosed: 4 });
     expect(objection(said(0, STOPPED), said(1, STOPPED), stop, stop)).toContain('once');
   });
+});
+
+describe('a plane that drained', () => {
+  const closes = told('DataOutput', {
+    process: 1,
+    plane: 0,
+    output: { kind: 'CloseListener', listener: LISTENER.listener },
+  });
+
+  test('leaves when no plane has flows, or when it is told to', () => {
+    expect(
+      objection(serving(1, 2), serving(1, 0), hears({ kind: 'Flushed' }), closes),
+    ).toBeUndefined();
+    const stop = { generation: 1, directive: { kind: 'Stop' } } as const;
+    expect(
+      objection(serving(1, 2), hears({ kind: 'Directed', message: stop }), closes),
+    ).toBeUndefined();
+    const timer = told('DataTimeout', { process: 1, plane: 0, now: instant(0) });
+    expect(objection(serving(1, 2), hears({ kind: 'Flushed' }), timer, closes)).toBeUndefined();
+  });
+
+  test('does not leave others with flows', () => {
+    expect(objection(serving(1, 2), hears({ kind: 'Flushed' }), closes)).toContain(
+      'stays while others',
+    );
+  });
+
+  function serving(plane: number, flows: number): Told {
+    return turn({ plane, flows });
+  }
+
+  function hears(input: PlaneInput): Told {
+    return told('DataInput', { process: 1, plane: 0, input, now: instant(0) });
+  }
 });
 
 describe('answers', () => {

@@ -7,6 +7,7 @@ import { formatAddress } from '../../../core/address.ts';
 import type { RequestId } from '../../../core/brand.ts';
 import type { Directive, GeneratedDirective, Report } from '../../../core/directives.ts';
 import type { FlowAnswer, FlowQuery } from '../../../core/flow-commands.ts';
+import type { PlaneInput } from '../../../core/plane-contract.ts';
 import { always, sometimes, type Property } from '../../properties.ts';
 import type { ProcessNumber } from '../facts.ts';
 import type { OracleKind } from '../oracle.ts';
@@ -17,6 +18,7 @@ const GRANTED: Property<'always'> = always('planes are granted no more flows tha
 const AGREED: Property<'always'> = always('a control plane hears what all of its planes say');
 const ONCE: Property<'always'> = always('a control plane hears everything once');
 const EXACT: Property<'always'> = always('planes share the whole cap of their listener');
+const TOGETHER: Property<'always'> = always('a plane that drained stays while others have flows');
 const SHARED: Property<'sometimes'> = sometimes('several planes serve one listener');
 
 export const PLANE_GROUP: OracleKind = {
@@ -33,10 +35,14 @@ export const PLANE_GROUP: OracleKind = {
           if (output.kind === 'Direct') groups.get(process)?.directed(output.message);
         },
         DataInput: ({ process, plane, input }) => {
-          if (input.kind === 'Directed') groups.get(process)?.arrived(plane, input.message);
+          const group = groups.get(process);
+          if (input.kind === 'Directed') group?.arrived(plane, input.message);
+          group?.inputs.set(plane, input.kind);
         },
+        DataTimeout: ({ process, plane }) => void groups.get(process)?.inputs.delete(plane),
         DataOutput: ({ process, plane, output }) => {
           if (output.kind === 'Report') groups.get(process)?.said(plane, output.report);
+          else if (output.kind === 'CloseListener') groups.get(process)?.closes(plane);
         },
         ControlInput: ({ process, input }) => {
           if (input.kind === 'Reported') groups.get(process)?.heard(input.report);
@@ -57,13 +63,16 @@ interface Said {
 }
 
 class Group {
+  /** What each plane heard last, if that was not its timer. */
+  readonly inputs = new Map<number, PlaneInput['kind']>();
   readonly #count: number;
   readonly #verdicts: Verdicts;
   readonly #said = new Map<string, Said>();
   /** How many planes are asked. */
   readonly #asked = new Map<RequestId, number>();
   readonly #caps = new Map<number, Caps>();
-  readonly #serving = new Set<number>();
+  /** Of each plane, when its turn ended last. */
+  readonly #flows = new Map<number, number>();
 
   constructor(count: number, verdicts: Verdicts) {
     this.#count = count;
@@ -114,9 +123,24 @@ class Group {
   }
 
   serves(plane: number, flows: number): void {
-    if (flows === 0) return;
-    this.#serving.add(plane);
-    if (this.#serving.size > 1) this.#verdicts.see(SHARED);
+    this.#flows.set(plane, flows);
+    if (this.#serving.length > 1) this.#verdicts.see(SHARED);
+  }
+
+  /**
+   * At the end of a turn, and for no other reason than that it has no flow left. Whoever leaves a group of sockets changes
+   * where the datagrams of others go.
+   */
+  closes(plane: number): void {
+    if (this.inputs.get(plane) !== 'Flushed') return;
+    this.#verdicts.check(TOGETHER, this.#serving.length === 0, () => {
+      return `plane ${plane} leaves ${this.#serving.join(', ')}`;
+    });
+  }
+
+  /** Planes with flows. */
+  get #serving(): readonly number[] {
+    return [...this.#flows].filter(([, flows]) => flows > 0).map(([plane]) => plane);
   }
 
   /** A plane that has not heard of another cap works by the old one. */
