@@ -195,7 +195,8 @@ export class Proxy {
   /** What metrics are read from. */
   get measured(): Measured & { readonly figures: PlaneFigures } {
     const { clusterSums, condition } = this.control;
-    return { figures: this.planes.figures, clusterSums, condition };
+    const { figures, trains } = this.planes;
+    return { figures, trains, clusterSums, condition };
   }
 
   /** Open listeners as the kernel knows them, where it tells. */

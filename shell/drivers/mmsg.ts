@@ -25,12 +25,12 @@ import type { Line, ListenerLine, UpstreamLine } from './channel.ts';
 import { BATCH, Inbox, INBOX_BYTES } from './inbox.ts';
 import { inodeOfDescriptor } from './inode.ts';
 import { EPOLLOUT, errnoName, type Libc } from './libc.ts';
-import { Outbox, OUTBOX_BYTES, type SendFigures } from './outbox.ts';
+import { Outbox, OUTBOX_BYTES, type TrainFigures } from './outbox.ts';
 import { Sockets, SOCKETS_BYTES, type Sharing } from './sockets.ts';
 import { monotonicNow } from './timer.ts';
 import { Watch, WATCH_BYTES } from './watch.ts';
 
-export interface DriverFigures extends Readonly<SendFigures> {
+export interface DriverFigures extends Readonly<TrainFigures> {
   /** Of each open listener, the datagrams that found no room in its receive buffer, as last told with one that did. */
   readonly kernelDrops: readonly (readonly [ListenerId, number])[];
 }

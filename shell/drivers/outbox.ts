@@ -25,7 +25,7 @@ const NONE = -1;
 export const OUTBOX_BYTES: number = SEND_BATCH_BYTES;
 
 /** What segmentation offload did. */
-export interface SendFigures {
+export interface TrainFigures {
   /** Sends of more than one datagram in one piece, and the datagrams in them. */
   trains: number;
   datagramsInTrains: number;
@@ -34,7 +34,7 @@ export interface SendFigures {
 }
 
 export class Outbox {
-  readonly figures: SendFigures = { trains: 0, datagramsInTrains: 0, trainsRefused: 0 };
+  readonly figures: TrainFigures = { trains: 0, datagramsInTrains: 0, trainsRefused: 0 };
   private readonly libc: Libc;
   private readonly batch: SendBatch;
   private count = 0;

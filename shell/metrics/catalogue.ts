@@ -80,6 +80,9 @@ export const FAMILIES: readonly Family[] = [
   gauge('sozu_udp_backend_available', ['cluster', 'backend'], '1 when it may get new flows.'),
   gauge('sozu_udp_backend_active_flows', ['cluster', 'backend'], 'Live flows on a backend.'),
   gauge('sozu_udp_queued_datagrams', [], 'Datagrams that wait for a socket to have room.'),
+  counter('sozu_udp_trains_total', [], 'Sends of equal datagrams to one peer as one (mmsg only).'),
+  counter('sozu_udp_train_datagrams_total', [], 'Datagrams that left in trains.'),
+  counter('sozu_udp_trains_refused_total', [], 'Trains that left as single datagrams instead.'),
   counter(
     'sozu_udp_label_overflows_total',
     ['reason'],

@@ -5,6 +5,7 @@ import { figuresOf, listenerId } from '../../core/index.ts';
 import { configs } from '../../test/config-arbitraries.ts';
 import { ControlBench } from '../../test/control-bench.ts';
 import { addressOf, backendsOf, clusterSettings, configOf } from '../../test/plane-bench.ts';
+import { NO_TRAINS } from '../planes/host.ts';
 import { FAMILIES } from './catalogue.ts';
 import { BACKENDS_SHOWN_MAX, readPlanes, type Measured, type Readings } from './readings.ts';
 
@@ -142,7 +143,7 @@ function play(
 
 function measured({ plane, control }: ControlBench): Measured {
   const { clusterSums, condition } = control;
-  return { figures: figuresOf(plane), clusterSums, condition };
+  return { figures: figuresOf(plane), trains: NO_TRAINS, clusterSums, condition };
 }
 
 /** Every counter by name and labels. */

@@ -11,6 +11,7 @@ import {
   type Condition,
   type PlaneFigures,
 } from '../../core/index.ts';
+import type { TrainFigures } from '../drivers/outbox.ts';
 import { CLUSTER_PLACES, LISTENER_PLACES, type Label } from './catalogue.ts';
 import { durationsOf, type Histogram } from './histogram.ts';
 import type { KernelFigures } from './kernel-drops.ts';
@@ -31,6 +32,7 @@ export interface Measured {
     PlaneFigures,
     'totalsByAddress' | 'addressesBeyondBound' | 'clusters' | 'failOpenSelections' | 'waiting'
   >;
+  readonly trains: Readonly<TrainFigures>;
   readonly clusterSums: Pick<ClusterMetrics, 'sums' | 'namesBeyondBound'>;
   readonly condition: Condition;
 }
@@ -43,8 +45,11 @@ export function readPlanes(measured: Measured): Readings {
   readListeners(readings, measured);
   readClusters(readings, measured);
   readBackends(readings, measured);
-  const { condition, figures } = measured;
+  const { condition, figures, trains } = measured;
   add(readings, 'sozu_udp_queued_datagrams', figures.waiting);
+  add(readings, 'sozu_udp_trains_total', trains.trains);
+  add(readings, 'sozu_udp_train_datagrams_total', trains.datagramsInTrains);
+  add(readings, 'sozu_udp_trains_refused_total', trains.trainsRefused);
   add(readings, 'sozu_udp_stopping', Number(condition.stopping));
   add(readings, 'sozu_udp_listeners_failed', condition.failures.size);
   add(readings, 'sozu_udp_config_generation', condition.generation);

@@ -12,6 +12,7 @@ import type {
   PlaneOptions,
   Report,
 } from '../../core/index.ts';
+import type { TrainFigures } from '../drivers/outbox.ts';
 import type { DumpReason } from '../flight-recorder.ts';
 import type { ListenerSocketName } from '../metrics/kernel-drops.ts';
 
@@ -26,6 +27,8 @@ export interface PlaneHost extends Directed {
   readonly figures: PlaneFigures;
   /** The same of each plane by itself. */
   readonly each: readonly PlaneFigures[];
+  /** What segmentation offload did, in all. */
+  readonly trains: Readonly<TrainFigures>;
   /** Open listeners as the kernel knows them, where it tells. */
   readonly sockets: readonly ListenerSocketName[];
   /** Nothing is directed before. */
@@ -42,6 +45,13 @@ export interface PlaneHost extends Directed {
   /** After everything was closed. */
   end(): Promise<void>;
 }
+
+/** Of a driver without offload. */
+export const NO_TRAINS: Readonly<TrainFigures> = {
+  trains: 0,
+  datagramsInTrains: 0,
+  trainsRefused: 0,
+};
 
 export interface PlaneHooks {
   /** Stands between a plane in this thread and its pump. */

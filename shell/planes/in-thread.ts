@@ -11,7 +11,7 @@ import {
 } from '../../core/index.ts';
 import { DgramDriver } from '../drivers/dgram.ts';
 import type { ListenerSocketName } from '../metrics/kernel-drops.ts';
-import type { PlaneHooks, PlaneHost } from './host.ts';
+import { NO_TRAINS, type PlaneHooks, type PlaneHost } from './host.ts';
 
 export class InThreadPlane implements PlaneHost {
   readonly plane: DataPlane;
@@ -39,6 +39,10 @@ export class InThreadPlane implements PlaneHost {
 
   get each(): readonly PlaneFigures[] {
     return [this.figures];
+  }
+
+  get trains(): PlaneHost['trains'] {
+    return NO_TRAINS;
   }
 
   get sockets(): readonly ListenerSocketName[] {

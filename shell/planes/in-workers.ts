@@ -17,7 +17,7 @@ import { clockStart, monotonicNow } from '../drivers/timer.ts';
 import type { Sharing } from '../drivers/sockets.ts';
 import type { DumpReason, RecorderSettings } from '../flight-recorder.ts';
 import { writeTrace } from '../trace-files.ts';
-import type { PlaneHooks, PlaneHost } from './host.ts';
+import { NO_TRAINS, type PlaneHooks, type PlaneHost } from './host.ts';
 import type { WorkerSocket } from './messages.ts';
 import { PlaneThread } from './plane-thread.ts';
 
@@ -41,7 +41,7 @@ export class PlanesInWorkers implements PlaneHost {
     this.options = first;
     this.plane = new DataPlane(first);
     this.recorder = recorder;
-    const idle = figuresOf(this.plane);
+    const idle = { plane: figuresOf(this.plane), trains: NO_TRAINS };
     this.threads = optionsOf.map((options, at) => {
       const setup = { options, sharing, clockStart: clockStart(), recorder };
       return new PlaneThread(setup, idle, {
@@ -71,7 +71,16 @@ export class PlanesInWorkers implements PlaneHost {
   }
 
   get each(): readonly PlaneFigures[] {
-    return this.threads.map(({ figures }) => figures);
+    return this.threads.map(({ figures }) => figures.plane);
+  }
+
+  get trains(): PlaneHost['trains'] {
+    const each = this.threads.map(({ figures }) => figures.trains);
+    return {
+      trains: each.reduce((sum, one) => sum + one.trains, 0),
+      datagramsInTrains: each.reduce((sum, one) => sum + one.datagramsInTrains, 0),
+      trainsRefused: each.reduce((sum, one) => sum + one.trainsRefused, 0),
+    };
   }
 
   get sockets(): readonly WorkerSocket[] {

@@ -7,6 +7,7 @@ import type {
   Report,
 } from '../../core/index.ts';
 import type { DumpReason, RecorderSettings } from '../flight-recorder.ts';
+import type { TrainFigures } from '../drivers/outbox.ts';
 import type { Sharing } from '../drivers/sockets.ts';
 import type { ListenerSocketName } from '../metrics/kernel-drops.ts';
 
@@ -48,7 +49,7 @@ export type FromWorker =
       readonly sockets: readonly WorkerSocket[] | undefined;
     }
   | { readonly kind: 'Done'; readonly turn: number }
-  | { readonly kind: 'Figures'; readonly request: number; readonly figures: PlaneFigures }
+  | { readonly kind: 'Figures'; readonly request: number; readonly figures: WorkerFigures }
   /** The next block of a trace; undefined: that was the last one. */
   | { readonly kind: 'Trace'; readonly request: number; readonly block: Uint8Array | undefined }
   | { readonly kind: 'RecordingStopped'; readonly error: string }
@@ -61,7 +62,12 @@ export type FromWorker =
       readonly isAssertion: boolean;
     }
   /** Everything is closed, and the thread waits to be dismissed. */
-  | { readonly kind: 'Ended'; readonly figures: PlaneFigures };
+  | { readonly kind: 'Ended'; readonly figures: WorkerFigures };
+
+export interface WorkerFigures {
+  readonly plane: PlaneFigures;
+  readonly trains: TrainFigures;
+}
 
 export interface WorkerSocket extends ListenerSocketName {
   readonly listener: ListenerId;

@@ -4,15 +4,10 @@
  */
 import { writeSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
-import {
-  AssertionError,
-  type GeneratedDirective,
-  type PlaneFigures,
-  type Report,
-} from '../../core/index.ts';
+import { AssertionError, type GeneratedDirective, type Report } from '../../core/index.ts';
 import type { DumpReason } from '../flight-recorder.ts';
 import type { PlaneHooks } from './host.ts';
-import type { FromWorker, ToWorker, WorkerSetup, WorkerSocket } from './messages.ts';
+import type { FromWorker, ToWorker, WorkerFigures, WorkerSetup, WorkerSocket } from './messages.ts';
 
 /** What an eventfd takes. */
 const ONE = new Uint8Array(new BigUint64Array([1n]).buffer);
@@ -26,7 +21,7 @@ export interface ThreadHooks extends Pick<PlaneHooks, 'recordingStopped' | 'fail
 /** An error in it is one of this thread: it ends the process as any bug does. */
 export class PlaneThread {
   /** As last read. */
-  figures: PlaneFigures;
+  figures: WorkerFigures;
   sockets: readonly WorkerSocket[] = [];
   /** Turns of control that it was told, and that it has done. */
   directed = 0;
@@ -42,7 +37,7 @@ export class PlaneThread {
   private readonly traces = new Map<number, Trace>();
   private isOver = false;
 
-  constructor(setup: WorkerSetup, idle: PlaneFigures, hooks: ThreadHooks) {
+  constructor(setup: WorkerSetup, idle: WorkerFigures, hooks: ThreadHooks) {
     this.figures = idle;
     this.hooks = hooks;
     this.worker = new Worker(new URL('worker.js', import.meta.url), { workerData: setup });
@@ -152,7 +147,7 @@ export class PlaneThread {
   }
 
   /** Nothing is answered any more: what it did last is what there is. */
-  private over(figures: PlaneFigures): void {
+  private over(figures: WorkerFigures): void {
     this.say({ kind: 'Dismiss' });
     this.isOver = true;
     this.figures = figures;

@@ -15,7 +15,7 @@ import { loadLibc } from '../drivers/libc.ts';
 import { MmsgDriver } from '../drivers/mmsg.ts';
 import { followClock } from '../drivers/timer.ts';
 import { recorderOf, type FlightRecorder, type RecorderSettings } from '../flight-recorder.ts';
-import type { FromWorker, ToWorker, WorkerSetup, WorkerSocket } from './messages.ts';
+import type { FromWorker, ToWorker, WorkerFigures, WorkerSetup, WorkerSocket } from './messages.ts';
 
 /** Milliseconds. Whoever ends the process waits for a wait to end. */
 const WAIT_AT_MOST = 1_000;
@@ -65,7 +65,7 @@ function tell(): void {
   const areMoved = heard.some(({ kind }) => kind === 'ListenerOpened' || kind === 'ListenerClosed');
   say({ kind: 'Heard', reports: heard, sockets: areMoved ? openSockets() : undefined });
   const hasStopped = heard.some(({ kind }) => kind === 'Stopped');
-  if (hasStopped) say({ kind: 'Ended', figures: figuresOf(plane) });
+  if (hasStopped) say({ kind: 'Ended', figures: figuresNow() });
 }
 
 function obey(): void {
@@ -84,7 +84,7 @@ function perform(message: ToWorker): void {
       tell();
       return say({ kind: 'Done', turn: message.turn });
     case 'Read':
-      return say({ kind: 'Figures', request: message.request, figures: figuresOf(plane) });
+      return say({ kind: 'Figures', request: message.request, figures: figuresNow() });
     case 'Dump':
       return beginDump(message);
     case 'Dismiss':
@@ -140,6 +140,11 @@ function lastTrace(recorder: FlightRecorder, error: unknown): string {
   } catch (failure) {
     return `none: ${String(failure)}`;
   }
+}
+
+function figuresNow(): WorkerFigures {
+  const { trains, datagramsInTrains, trainsRefused } = driver.figures;
+  return { plane: figuresOf(plane), trains: { trains, datagramsInTrains, trainsRefused } };
 }
 
 function openSockets(): WorkerSocket[] {
