@@ -242,9 +242,12 @@ export class Proxy {
       probe: (probe) => prober.start(probe),
       cancelProbe: (probe) => prober.cancel(probe),
       wakeAt: (at) => timer.wakeAt(at),
+      // Whoever hears of it may count on it: what it made the control plane direct has been done.
       event: (event) => {
-        logEvent(this.log, this.limiter, event);
-        this.events.publish(event);
+        planes.settle(() => {
+          logEvent(this.log, this.limiter, event);
+          this.events.publish(event);
+        });
       },
     };
   }

@@ -103,9 +103,12 @@ export class PlanesInWorkers implements PlaneHost {
     await Promise.all(this.threads.map((thread) => thread.refresh()));
   }
 
+  /** What is directed within the present call counts too: the turn ends with it. */
   settle(done: () => void): void {
-    this.settling.push({ turns: this.threads.map(({ directed }) => directed), done });
-    this.checkSettled();
+    queueMicrotask(() => {
+      this.settling.push({ turns: this.threads.map(({ directed }) => directed), done });
+      this.checkSettled();
+    });
   }
 
   portOf(listener: ListenerId): number | undefined {
