@@ -19,7 +19,7 @@ const { config } = parseConfig(readFileSync(process.argv.at(-1)));
 const [listener] = config.listeners;
 const [backendConfig] = config.clusters[0].backends;
 const proxy = new Proxy(config, createLog('error'));
-const counters = proxy.countersOf(listenerId(0));
+const counters = proxy.figures.counters.get(listenerId(0));
 
 const heard = [];
 const backend = createSocket('udp4');

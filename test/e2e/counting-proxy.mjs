@@ -12,5 +12,5 @@ const proxy = new Proxy(config, log);
 process.once('SIGTERM', () => proxy.stop());
 log.info('started');
 await proxy.stopped;
-const counters = proxy.countersOf(listenerId(0));
+const counters = proxy.figures.counters.get(listenerId(0));
 log.info({ counters, unaccounted: unaccountedDatagrams(counters) }, 'counted');

@@ -22,7 +22,7 @@ for (const { address } of config.clusters[0].backends) {
   });
 }
 const proxy = new Proxy(config, createLog('fatal'));
-const counters = proxy.countersOf(listenerId(0));
+const counters = proxy.figures.counters.get(listenerId(0));
 const clients = [];
 for (let number = 0; number < CLIENTS; number += 1) clients.push(await bound(20_000 + number));
 for (const client of clients) client.send('hello', config.listeners[0].address.port, '127.0.0.1');
