@@ -11,12 +11,17 @@ import { createServer } from 'node:net';
 const FIRST = 20_000;
 const LAST = 32_767;
 
+/** Of so many ports one is this process's: test files run beside each other, and what one has found the next must not bind. */
+const EVERY = 16;
+const OWN = Number(process.env['VITEST_POOL_ID'] ?? 0) % EVERY;
+const COUNT = Math.floor((LAST + 1 - FIRST) / EVERY);
+
 const used = new Set<number>();
 
 /** A UDP port that is free on every local address, and not given out before. */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = randomInt(FIRST, LAST + 1);
+    const port = anyPort();
     if (used.has(port)) continue;
     used.add(port);
     if ((await isFree('udp4', port)) && (await isFree('udp6', port))) return port;
@@ -26,7 +31,7 @@ export async function freePort(): Promise<number> {
 /** The same for TCP, on 127.0.0.1. */
 export async function freeTcpPort(): Promise<number> {
   for (;;) {
-    const port = randomInt(FIRST, LAST + 1);
+    const port = anyPort();
     if (used.has(port)) continue;
     used.add(port);
     const server = createServer();
@@ -40,6 +45,10 @@ export async function freeTcpPort(): Promise<number> {
       server.close();
     }
   }
+}
+
+function anyPort(): number {
+  return FIRST + EVERY * randomInt(COUNT) + OWN;
 }
 
 async function isFree(type: 'udp4' | 'udp6', port: number): Promise<boolean> {
