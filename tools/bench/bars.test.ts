@@ -9,6 +9,8 @@ import {
   latencyFigures,
   memoryFigures,
   millionFigures,
+  simulatedSoakFigures,
+  soakFigures,
   pairedFigures,
 } from './bars.ts';
 
@@ -36,6 +38,21 @@ const CONTENDERS: Readonly<Record<string, readonly string[]>> = {
   dns: ['nginx', 'dnsdist', 'mmsg, responses = 1', 'mmsg, responses = 0'],
   cost: ['earlier', 'sozu-udp', 'with limits'],
   recorder: ['recorder off', 'recorder on'],
+};
+
+const SOAK = {
+  minutes: 1,
+  rate: 1,
+  samples: [],
+  flowsCreated: 1,
+  memoryEarly: 100,
+  memoryLate: 103,
+  unevenSamples: 0,
+  sent: 10,
+  answered: 8,
+  droppedByProxy: 1,
+  droppedByKernel: 2,
+  unexplained: -1,
 };
 
 const MILLION = {
@@ -80,6 +97,8 @@ test('every bar has a figure that the bench measures, so no misspelt name goes u
     ...latencyFigures(latency(30, 20)),
     ...memoryFigures({ flows: 1, heapPerFlow: 1, tablePerFlow: 1 }),
     ...millionFigures(MILLION),
+    ...soakFigures(SOAK),
+    ...simulatedSoakFigures({ minutes: 1, sent: 1, heard: 1, flows: 1, memory: [1, 1] }),
     ...core,
     ...balancingFigures({ builds: [], selections: [] }),
     ...flowListFigures({ ...list, pauseListing: spread, pauseQuiet: spread }),
@@ -101,6 +120,10 @@ test('latency is compared with that of nginx, and less is less than nothing', ()
 
 test('the longest pause is that of turns in which flows come and go as they do', () => {
   expect(millionFigures(MILLION)).toMatchObject([{ value: 6 }]);
+});
+
+test('more drops than losses are as unexplained as fewer', () => {
+  expect(soakFigures(SOAK).map(({ value }) => value)).toEqual([1.03, 0, 1]);
 });
 
 test('a figure equal to its bar meets it, one above misses it', () => {

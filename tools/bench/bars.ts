@@ -9,6 +9,8 @@ import type { InCoreResult } from './in-core.ts';
 import { BURSTS, LARGE_DATAGRAMS, loadName, MANY_FLOWS, SMALL_LOADS, type Load } from './loads.ts';
 import type { MemoryResult } from './memory.ts';
 import type { MillionResult } from './million.ts';
+import type { SimulatedSoakResult } from './simulated-soak.ts';
+import type { SoakResult } from './soak.ts';
 import type { PairedResult } from './turns.ts';
 
 export interface Figure {
@@ -52,6 +54,10 @@ export const BARS: readonly Bar[] = [
   ...ratios('recorder', 'recorder on over recorder off', SMALL_LOADS, [1.05]),
   { figure: 'memory, a live flow over sockets', atMost: 512, unit: 'bytes' },
   { figure: 'million, longest pause', atMost: 20, unit: 'ms' },
+  { figure: 'soak, memory at the end over after a minute', atMost: 1.05, unit: '' },
+  { figure: 'soak, samples with other descriptors', atMost: 0, unit: '' },
+  { figure: 'soak, datagrams unexplained', atMost: 0, unit: '' },
+  { figure: 'simulated soak, memory at the end over after a minute', atMost: 1.05, unit: '' },
   { figure: 'core, 100,000 flows above 100', atMost: 400, unit: 'ns' },
   { figure: 'core, 100 of 100,000 flows above 100', atMost: 30, unit: 'ns' },
   { figure: 'core, flow table', atMost: 256, unit: 'bytes a flow' },
@@ -107,6 +113,24 @@ export function memoryFigures({ heapPerFlow, tablePerFlow }: MemoryResult): Figu
 /** While flows come and go. That all are due at once has no bar. */
 export function millionFigures({ longestAdmission, longestExpiry }: MillionResult): Figure[] {
   return [{ name: 'million, longest pause', value: Math.max(longestAdmission, longestExpiry) }];
+}
+
+/** More explained than were lost is as unexplained as less. */
+export function soakFigures(result: SoakResult): Figure[] {
+  const memory = result.memoryLate / result.memoryEarly;
+  return [
+    { name: 'soak, memory at the end over after a minute', value: memory },
+    {
+      name: 'soak, samples with other descriptors',
+      value: result.unevenSamples,
+    },
+    { name: 'soak, datagrams unexplained', value: Math.abs(result.unexplained) },
+  ];
+}
+
+export function simulatedSoakFigures({ memory }: SimulatedSoakResult): Figure[] {
+  const value = (memory.at(-1) ?? Number.NaN) / (memory[0] ?? Number.NaN);
+  return [{ name: 'simulated soak, memory at the end over after a minute', value }];
 }
 
 /** Of the longest insert the best run counts: the scheduler only ever makes a run worse. */

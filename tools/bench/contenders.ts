@@ -72,14 +72,17 @@ export const DNS_ONE: Contender = batching('mmsg, responses = 1', {
 export const DNS_MANY: Contender = batching('mmsg, responses = 0', {});
 
 /** The product on the mmsg driver, which needs koffi. */
-function batching(name: string, text: ProductText): Contender {
+export function batching(name: string, text: ProductText): Contender {
   return {
     ...productOf(name, ROOT, { ...text, top: `io = "mmsg"\n${text.top ?? ''}` }),
-    missing: () => {
-      const libc = loadLibc();
-      return typeof libc === 'string' ? `no mmsg: ${libc}` : undefined;
-    },
+    missing: mmsgIsMissing,
   };
+}
+
+/** Why there is no mmsg driver here, if there is none. */
+export function mmsgIsMissing(): string | undefined {
+  const libc = loadLibc();
+  return typeof libc === 'string' ? `no mmsg: ${libc}` : undefined;
 }
 
 /**

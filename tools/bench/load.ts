@@ -3,7 +3,8 @@
  *
  *   closed MS         a closed loop: prints TRIPS LOST SILENT, the last one flows that never got an answer
  *   touch MS          one datagram on each of its flows, active or not, until it has had an answer
- *   open MS RATE      so many datagrams a second, over all flows: prints SENT RECEIVED P50 P99 P999, in microseconds
+ *   open MS RATE      so many datagrams a second, over all flows: prints SENT RECEIVED P50 P99 P999, in microseconds;
+ *                     with FIRST COUNT behind it, over those flows alone
  *
  * Usage: load.js PORT SOURCE FLOWS ACTIVE WINDOW BYTES IN_BURSTS
  */
@@ -12,7 +13,7 @@ import { parseIp } from '../../core/index.ts';
 import { ClosedLoop } from './closed-loop.ts';
 import { LoadSockets } from './load-sockets.ts';
 import { parseLoad } from './loads.ts';
-import { OpenLoop } from './open-loop.ts';
+import { OpenLoop, type OpenLoopOptions } from './open-loop.ts';
 import { peerDriver } from './peer-driver.ts';
 
 const [port = '0', source = '127.0.0.1', ...words] = process.argv.slice(2);
@@ -27,10 +28,11 @@ for await (const line of createInterface({ input: process.stdin })) {
 process.exit();
 
 async function answer(line: string): Promise<string> {
-  const [kind, lengthMs = '0', rate = '0'] = line.split(' ');
+  const [kind, ...numbers] = line.split(' ');
+  const [lengthMs = 0, rate = 0, first = 0, count = load.flows] = numbers.map(Number);
   slices = (slices + 1) & 0xffff;
-  if (kind === 'open') return runOpen(Number(lengthMs), Number(rate));
-  return runClosed(Number(lengthMs), kind === 'touch');
+  if (kind === 'open') return runOpen({ lengthMs, rate, first, count });
+  return runClosed(lengthMs, kind === 'touch');
 }
 
 async function runClosed(lengthMs: number, isTouch: boolean): Promise<string> {
@@ -45,11 +47,12 @@ async function runClosed(lengthMs: number, isTouch: boolean): Promise<string> {
   return `${traffic.trips} ${traffic.lost} ${traffic.silent}`;
 }
 
-async function runOpen(lengthMs: number, rate: number): Promise<string> {
+async function runOpen(
+  options: Pick<OpenLoopOptions, 'lengthMs' | 'rate' | 'first' | 'count'>,
+): Promise<string> {
   const traffic = new OpenLoop(sockets, load, {
+    ...options,
     now: performance.now(),
-    lengthMs,
-    rate,
     mark: slices,
   });
   await sockets.run(traffic);

@@ -31,6 +31,7 @@ await new Command('npm run bench --')
       .default(['all']),
   )
   .option('--slices <n>', 'slices of half a second that each program gets', parseCount, 24)
+  .option('--minutes <n>', 'how long a soak is', parseCount, 5)
   .option('--floor <folder>', 'the folder of the C floors')
   .option('--sozu <file>', 'a binary of Sōzu')
   .option('--against <folder>', 'for cost: the built checkout of an earlier commit')
@@ -57,6 +58,7 @@ Examples:
   npm run bench                                  everything
   npm run bench -- dgram --slices 48             one part, twice as long
   npm run bench -- mmsg --floor ../yardstick     the mmsg driver, the C floors beside it
+  npm run bench -- soak --minutes 5              memory, descriptors and datagrams of five minutes at half load
   npm run bench -- cost --against ../earlier     what was built since costs a datagram, limits off and on
   npm run bench -- all --check --json out.json   for a record: compare, and keep the samples`;
 }

@@ -1,5 +1,4 @@
 /** What ten thousand live flows take in memory, over sockets: flow-memory.ts between load generators and a backend. */
-import { loadLibc } from '../../shell/drivers/libc.ts';
 import { writeProductConfig } from './contenders.ts';
 import { launchLoad, openFlows, withPrograms } from './lanes.ts';
 import { built } from './paths.ts';
@@ -17,12 +16,6 @@ export interface MemoryResult {
 
 const FEW = 1_000;
 const MANY = 10_000;
-
-/** Why it cannot be measured here, if it cannot. */
-export function memoryIsMissing(): string | undefined {
-  const libc = loadLibc();
-  return typeof libc === 'string' ? libc : undefined;
-}
 
 export function measureMemory(
   placement: Placement,

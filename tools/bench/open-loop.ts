@@ -10,15 +10,18 @@ export interface OpenLoopOptions {
   /** When it begins, of `performance.now()`. */
   readonly now: number;
   readonly lengthMs: number;
-  /** Datagrams a second, over all flows in turn. */
+  /** Datagrams a second, over all flows in turn, or over `count` of them from `first` on. */
   readonly rate: number;
+  readonly first?: number;
+  readonly count?: number;
   /** Names the slice, 0 to 65,535. */
   readonly mark: number;
   /** What tells when a datagram is back. */
   readonly clock?: () => number;
 }
 
-const OVERDUE_MS = 250;
+/** What comes later is lost; long, so that a stop of the machine is not taken for a loss. */
+const OVERDUE_MS = 1_000;
 /** The driver holds fewer sends than these, so the bytes of none change before it is gone. */
 const PAYLOADS = 1_024;
 
@@ -26,7 +29,8 @@ export class OpenLoop implements Traffic {
   sent = 0;
   received = 0;
   private readonly sockets: Sender;
-  private readonly flows: number;
+  private readonly first: number;
+  private readonly count: number;
   private readonly perMs: number;
   private readonly total: number;
   private readonly begun: number;
@@ -39,9 +43,11 @@ export class OpenLoop implements Traffic {
   private lastSent: number;
   private lastReply: number;
 
-  constructor(sockets: Sender, load: Load, { now, lengthMs, rate, mark, clock }: OpenLoopOptions) {
+  constructor(sockets: Sender, load: Load, options: OpenLoopOptions) {
+    const { now, lengthMs, rate, mark, clock, first = 0, count = load.flows } = options;
     this.sockets = sockets;
-    this.flows = load.flows;
+    this.first = first;
+    this.count = count;
     this.perMs = rate / 1_000;
     this.total = Math.floor(lengthMs * this.perMs);
     this.payloads = Array.from({ length: PAYLOADS }, () => {
@@ -95,6 +101,6 @@ export class OpenLoop implements Traffic {
     this.sentAt[serial] = now;
     this.lastSent = now;
     this.sent += 1;
-    this.sockets.send(serial % this.flows, payload);
+    this.sockets.send(this.first + (serial % this.count), payload);
   }
 }

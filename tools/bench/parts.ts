@@ -6,10 +6,13 @@ import {
   inCoreFigures,
   memoryFigures,
   millionFigures,
+  simulatedSoakFigures,
+  soakFigures,
 } from './bars.ts';
 import { measureFlowList } from './flow-list.ts';
 import { measureInCore } from './in-core.ts';
-import { measureMemory, memoryIsMissing } from './memory.ts';
+import { mmsgIsMissing } from './contenders.ts';
+import { measureMemory } from './memory.ts';
 import { measureMillion } from './million.ts';
 import { PAIRED_PARTS } from './paired-parts.ts';
 import type { Context, Outcome, Part } from './part.ts';
@@ -20,11 +23,17 @@ import {
   inCoreReport,
   memoryReport,
   millionReport,
+  simulatedSoakReport,
   simulatorReport,
   snapshotReport,
+  soakReport,
 } from './report.ts';
+import { soakSimulated } from './simulated-soak.ts';
 import { measureSimulator } from './simulator.ts';
+import { soak } from './soak.ts';
 import { measureSnapshots } from './snapshots.ts';
+
+const SIMULATED_MINUTES = 60;
 
 export const PARTS: readonly Part[] = [
   ...PAIRED_PARTS,
@@ -59,12 +68,24 @@ export const PARTS: readonly Part[] = [
     inAll: false,
     run: runFlowList,
   },
+  {
+    name: 'soak',
+    meaning: 'the proxy at half load for --minutes: memory, descriptors, every datagram',
+    inAll: false,
+    run: runSoak,
+  },
+  {
+    name: 'simulated-soak',
+    meaning: 'the same in a simulated world, for an hour of its time',
+    inAll: false,
+    run: runSimulatedSoak,
+  },
   // No bar holds them: what they cost is mostly new memory, which a busy machine gives slowly.
   { name: 'snapshot', meaning: 'what snapshots cost', inAll: false, run: runSnapshots },
 ];
 
 async function runMemory({ placement, progress, print }: Context): Promise<Outcome> {
-  const why = memoryIsMissing();
+  const why = mmsgIsMissing();
   if (why !== undefined) {
     const absent = [{ name: 'memory over sockets', why }];
     print(absentReport(absent));
@@ -79,6 +100,24 @@ function runMillion({ collect, progress, print }: Context): Outcome {
   const result = measureMillion({ collect, progress });
   print(['', ...millionReport(result)]);
   return { figures: millionFigures(result), data: result };
+}
+
+async function runSoak({ options, placement, progress, print }: Context): Promise<Outcome> {
+  const why = mmsgIsMissing();
+  if (why !== undefined) {
+    const absent = [{ name: 'soak', why }];
+    print(absentReport(absent));
+    return { figures: [], data: { absent } };
+  }
+  const result = await soak({ minutes: options.minutes, placement, progress });
+  print(['', ...soakReport(result)]);
+  return { figures: soakFigures(result), data: result };
+}
+
+function runSimulatedSoak({ collect, progress, print }: Context): Outcome {
+  const result = soakSimulated({ minutes: SIMULATED_MINUTES, collect, progress });
+  print(['', ...simulatedSoakReport(result)]);
+  return { figures: simulatedSoakFigures(result), data: result };
 }
 
 function runInCore({ collect, progress, print }: Context): Outcome {

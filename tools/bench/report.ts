@@ -7,9 +7,11 @@ import type { MemoryResult } from './memory.ts';
 import type { MillionResult } from './million.ts';
 import type { Absent } from './presence.ts';
 import type { PairedResult, Series } from './turns.ts';
+import type { SimulatedSoakResult } from './simulated-soak.ts';
 import type { SimulatorFigure } from './simulator.ts';
 import type { FlowListResult } from './flow-list.ts';
 import type { SnapshotCost } from './snapshots.ts';
+import type { SoakResult } from './soak.ts';
 import type { Quartiles } from './statistics.ts';
 
 export function pairedReport({ name, sliceMs, series }: PairedResult): string[] {
@@ -87,6 +89,34 @@ export function millionReport(result: MillionResult): string[] {
       ['longest turn that closes', tenths(longestExpiry)],
       ['all due in one turn', tenths(allAtOnce)],
     ]),
+  ];
+}
+
+export function soakReport(result: SoakResult): string[] {
+  const { minutes, rate, flowsCreated, sent, answered, unevenSamples, samples } = result;
+  const mebibytes = (bytes: number): string => tenths(bytes / 2 ** 20);
+  return [
+    `${minutes} minutes at ${whole(rate)} datagrams/s, ${whole(flowsCreated)} flows`,
+    ...table([
+      ['memory after the first minute, MiB', mebibytes(result.memoryEarly)],
+      ['memory at the end, MiB', mebibytes(result.memoryLate)],
+      ['samples with more or fewer descriptors than flows explain', `${unevenSamples}`],
+      ['samples', `${samples.length + 1}`],
+      ['datagrams sent', whole(sent)],
+      ['without an answer', whole(sent - answered)],
+      ['  dropped by the proxy', whole(result.droppedByProxy)],
+      ['  dropped by the kernel', whole(result.droppedByKernel)],
+      ['  unexplained', whole(result.unexplained)],
+    ]),
+  ];
+}
+
+export function simulatedSoakReport(result: SimulatedSoakResult): string[] {
+  const { minutes, sent, heard, flows, memory } = result;
+  const mebibytes = (bytes: number | undefined): string => tenths((bytes ?? 0) / 2 ** 20);
+  return [
+    `${minutes} simulated minutes: ${whole(sent)} datagrams, ${whole(heard)} answers, ${whole(flows)} flows`,
+    `  memory after the first ${mebibytes(memory[0])} MiB, at the end ${mebibytes(memory.at(-1))} MiB`,
   ];
 }
 
