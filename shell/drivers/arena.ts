@@ -23,11 +23,14 @@ export class Arena {
   readonly buffer: ArrayBuffer;
   readonly address: number;
   readonly bytes: Uint8Array;
+  /** What is lent right now, and where it lies. To ask any other array where its bytes are costs more than to copy a few. */
+  lent: Uint8Array | undefined;
+  lentAt = 0;
   private readonly view: DataView;
   private readonly words: Int32Array;
   private used = 0;
 
-  constructor(libc: Libc, size: number) {
+  constructor(libc: Pick<Libc, 'addressOf'>, size: number) {
     this.buffer = new ArrayBuffer(size);
     this.address = libc.addressOf(this.buffer);
     this.bytes = new Uint8Array(this.buffer);

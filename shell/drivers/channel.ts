@@ -1,34 +1,65 @@
-/** What the batching driver knows of an open socket. */
+/**
+ * What the batching driver knows of an open socket. Classes, so that every line of a kind has its fields in one order: what is
+ * called for each datagram finds them without a look at the object's shape.
+ */
 import type { ListenerId, SocketId } from '../../core/index.ts';
 
+/** No place, in a list of sends that wait. */
+export const NONE = -1;
+
 /** What sends need to know of a socket, and keep there. */
-export interface Channel {
+export class Channel {
   readonly fd: number;
   readonly family: 4 | 6;
-  /** Places of its first and its last send that wait; none: negative. */
-  first: number;
-  last: number;
+  /** Places of its first and its last send that wait. */
+  first: number = NONE;
+  last: number = NONE;
   /** Datagrams of so many bytes may leave as a train; none: zero. */
   largestSegment: number;
   /** A send blocked or was refused since the last flush: what follows blocks, or it would overtake. */
-  isHeld: boolean;
+  isHeld = false;
+  isWatched = false;
+
+  constructor(fd: number, family: 4 | 6, largestSegment: number) {
+    this.fd = fd;
+    this.family = family;
+    this.largestSegment = largestSegment;
+  }
 }
 
-export interface ListenerLine extends Channel {
-  readonly kind: 'listener';
+export class ListenerLine extends Channel {
+  readonly kind = 'listener' as const;
   readonly id: ListenerId;
   readonly port: number;
   /** Whether arrivals say which local address they were sent to. */
   readonly isWildcard: boolean;
   /** What the kernel said last of datagrams that found no room in its receive buffer. */
-  kernelDrops: number;
-  isWatched: boolean;
+  kernelDrops = 0;
+
+  constructor(
+    { fd, family, largestSegment }: Channel,
+    id: ListenerId,
+    port: number,
+    isWildcard: boolean,
+  ) {
+    super(fd, family, largestSegment);
+    this.id = id;
+    this.port = port;
+    this.isWildcard = isWildcard;
+  }
 }
 
-export interface UpstreamLine extends Channel {
-  readonly kind: 'upstream';
+export class UpstreamLine extends Channel {
+  readonly kind = 'upstream' as const;
   readonly id: SocketId;
-  isWatched: boolean;
+  /** How many messages the last receive brought, and in which turn that was. */
+  lastCount = 0;
+  lastTurn = 0;
+
+  constructor({ fd, family, largestSegment }: Channel, id: SocketId) {
+    super(fd, family, largestSegment);
+    this.id = id;
+  }
 }
 
 export type Line = ListenerLine | UpstreamLine;

@@ -74,6 +74,7 @@ export class Inbox {
   clear(): void {
     this.used = 0;
     this.datagrams = 0;
+    this.arena.lent = undefined;
   }
 
   /** The slot that the next message received goes to. */
@@ -81,23 +82,34 @@ export class Inbox {
     return this.used;
   }
 
-  /** Receives on a connected socket; how many messages, from slot `next` on, or a negative errno. */
-  receiveConnected(fd: number): number {
-    return this.receive(fd, this.bare);
+  /** Receives up to `most` messages on a connected socket; how many, from slot `next` on, or a negative errno. */
+  receiveConnected(fd: number, most: number): number {
+    return this.receive(fd, this.bare, most);
   }
 
   /** The same on a socket that anybody may send to. */
   receiveFromAny(fd: number): number {
-    return this.receive(fd, this.full);
+    return this.receive(fd, this.full, BATCH);
   }
 
-  /** Whether a slot holds a train. */
-  isTrain(slot: number): boolean {
-    return this.segments[slot] !== 0;
+  /** How many datagrams a slot holds. */
+  countIn(slot: number): number {
+    const segment = this.segments[slot] ?? 0;
+    return segment === 0 ? 1 : this.trainIn(slot, segment).length;
   }
 
-  /** The bytes of the one datagram in a slot. */
-  payload(slot: number): Uint8Array {
+  /** One of them. */
+  datagram(slot: number, place: number): Uint8Array {
+    const { arena } = this;
+    const segment = this.segments[slot] ?? 0;
+    const view =
+      segment === 0 ? this.whole(slot) : (this.trains[slot]?.[place] ?? this.whole(slot));
+    arena.lent = view;
+    arena.lentAt = this.payloads + slot * SLOT_BYTES + place * segment;
+    return view;
+  }
+
+  private whole(slot: number): Uint8Array {
     const length = this.lengths[slot] ?? 0;
     const known = this.views[slot];
     // Nobody looks at it any more, and most datagrams are as long as those before them.
@@ -107,9 +119,8 @@ export class Inbox {
     return view;
   }
 
-  /** The datagrams of the train in a slot. */
-  train(slot: number): readonly Uint8Array[] {
-    const [length, segment] = [this.lengths[slot] ?? 0, this.segments[slot] ?? 0];
+  private trainIn(slot: number, segment: number): readonly Uint8Array[] {
+    const length = this.lengths[slot] ?? 0;
     const train = this.trains[slot] ?? [];
     const whole = Math.floor(length / segment);
     const rest = length - whole * segment;
@@ -141,10 +152,10 @@ export class Inbox {
     return new Uint8Array(arena.buffer, payloads + slot * SLOT_BYTES + offset, length);
   }
 
-  private receive(fd: number, headers: number): number {
+  private receive(fd: number, headers: number, most: number): number {
     const { used, arena } = this;
     const at = arena.address + headers + used * MMSGHDR.size;
-    const count = this.libc.recvmmsg(fd, at, Math.min(BATCH, SLOTS - used));
+    const count = this.libc.recvmmsg(fd, at, Math.min(most, SLOTS - used));
     this.overflow = NONE;
     for (let slot = used; slot < used + count; slot += 1) {
       this.note(slot, headers + slot * MMSGHDR.size);

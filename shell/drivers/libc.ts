@@ -20,6 +20,8 @@ export interface Libc {
   recvmmsg(fd: number, headers: number, count: number): number;
   /** Sends `count` datagrams; how many went. What stopped it is told only when it was the first. */
   sendmmsg(fd: number, headers: number, count: number): number;
+  /** Sends bytes as one datagram to whom the socket is connected to. */
+  send(fd: number, address: number, bytes: number): number;
   /** Whether a send on this socket would not block now. */
   hasRoom(fd: number): boolean;
   epollCreate(): number;
@@ -104,6 +106,8 @@ function bindLibc(koffi: Koffi, layout: Layout): Libc {
   const [int, uint, pointer] = ['int', 'uint32_t', 'uintptr_t'];
   const recvmmsg = process.func('recvmmsg', int, [int, pointer, uint, int, pointer]);
   const sendmmsg = process.func('sendmmsg', int, [int, pointer, uint, int]);
+  const send = process.func('send', int, [int, pointer, 'size_t', int]);
+  const wait = process.func('epoll_wait', int, [int, pointer, int, int]);
   const create = bind('epoll_create1', int);
   const control = bind('epoll_ctl', int, int, int, pointer);
   const eventfd = bind('eventfd', uint, int);
@@ -118,13 +122,17 @@ function bindLibc(koffi: Koffi, layout: Layout): Libc {
     getsockname: bind('getsockname', int, pointer, pointer),
     setsockopt: bind('setsockopt', int, int, int, pointer, uint),
     getsockopt: bind('getsockopt', int, int, int, pointer, pointer),
-    // Written out, because these two are called for every batch.
+    // Written out, here and below, because these are called for every datagram or turn.
     recvmmsg: (fd, headers, count) => {
       const result = recvmmsg(fd, headers, count, 0, 0);
       return result < 0 ? -koffi.errno() : result;
     },
     sendmmsg: (fd, headers, count) => {
       const result = sendmmsg(fd, headers, count, 0);
+      return result < 0 ? -koffi.errno() : result;
+    },
+    send: (fd, address, bytes) => {
+      const result = send(fd, address, bytes, 0);
       return result < 0 ? -koffi.errno() : result;
     },
     hasRoom: (fd) => {
@@ -139,7 +147,10 @@ function bindLibc(koffi: Koffi, layout: Layout): Libc {
       struct.setInt32(layout.epollEvent.data, fd, true);
       return control(epoll, operation, fd, structAt);
     },
-    epollWait: bind('epoll_wait', int, pointer, int, int),
+    epollWait: (epoll, events, count, milliseconds) => {
+      const result = wait(epoll, events, count, milliseconds);
+      return result < 0 ? -koffi.errno() : result;
+    },
     eventfd: () => eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC),
     read: bind('read', int, pointer, 'size_t'),
     close: bind('close', int),

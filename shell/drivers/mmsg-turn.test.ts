@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs';
+import { performance } from 'node:perf_hooks';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { after, microseconds, socketId, type Arrivals } from '../../core/index.ts';
 import { bytes, FRONT, LOCAL } from '../../test/driver-bench.ts';
@@ -39,7 +40,7 @@ function turnTests(real: Libc): void {
   });
 
   afterEach(() => {
-    vi.useRealTimers();
+    vi.restoreAllMocks();
     driver.closeListener(FRONT);
     driver.close();
     for (const peer of peers.splice(0)) peer.close();
@@ -54,15 +55,16 @@ function turnTests(real: Libc): void {
   });
 
   test('waits until the time to wake, rounded up to a millisecond, and the timer fires once', () => {
-    vi.useFakeTimers({ toFake: ['performance'] });
+    const start = performance.now();
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(start);
     driver.wakeAt(after(driver.now(), microseconds(2_300)));
     driver.turn(1_000);
     driver.turn(2);
     expect(told).toEqual([]);
-    vi.advanceTimersByTime(2);
+    clock.mockReturnValue(start + 2);
     driver.turn(1_000);
     expect(told).toEqual([]);
-    vi.advanceTimersByTime(1);
+    clock.mockReturnValue(start + 3);
     driver.turn(1_000);
     expect(told).toEqual(['timer', 'endTurn']);
     driver.turn(1_000);

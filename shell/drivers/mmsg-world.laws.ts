@@ -95,6 +95,11 @@ class NarrowKernel {
         this.taken.set(fd, (this.taken.get(fd) ?? 0) + taken);
         return sent;
       },
+      send: (fd, address, bytes) => {
+        if (isFull(fd)) return -constants.errno.EAGAIN;
+        this.taken.set(fd, (this.taken.get(fd) ?? 0) + 1);
+        return real.send(fd, address, bytes);
+      },
       hasRoom: (fd) => !isFull(fd) && real.hasRoom(fd),
       epollCtl: (epoll, operation, fd, events) => {
         const wait = (): number => real.epollCtl(epoll, operation, fd, events);

@@ -21,7 +21,7 @@ import {
   type SocketId,
 } from '../../core/index.ts';
 import { Arena } from './arena.ts';
-import type { Line, ListenerLine, UpstreamLine } from './channel.ts';
+import { Channel, ListenerLine, UpstreamLine, type Line } from './channel.ts';
 import { BATCH, Inbox, INBOX_BYTES } from './inbox.ts';
 import { inodeOfDescriptor } from './inode.ts';
 import { EPOLLOUT, errnoName, type Libc } from './libc.ts';
@@ -52,6 +52,7 @@ export class MmsgDriver implements Ports {
   private dueAt: Instant | undefined;
   private readonly listeners = new Map<ListenerId, ListenerLine>();
   private readonly upstreams = new Map<SocketId, UpstreamLine>();
+  private turns = 0;
   /** By descriptor. */
   private readonly lines: (Line | undefined)[] = [];
 
@@ -118,9 +119,8 @@ export class MmsgDriver implements Ports {
       if (bound >= 0) this.sockets.closed(port);
       return errnoName(fd);
     }
-    const isWildcard = isUnspecified(address);
-    const own = this.channel(fd, address.family);
-    const line: ListenerLine = { kind: 'listener', id, isWildcard, port, kernelDrops: 0, ...own };
+    const channel = new Channel(fd, address.family, this.largestSegment);
+    const line = new ListenerLine(channel, id, port, isUnspecified(address));
     this.listeners.set(id, line);
     this.lines[fd] = line;
     return undefined;
@@ -136,7 +136,7 @@ export class MmsgDriver implements Ports {
   openUpstream(id: SocketId, backend: Address, source: Address | undefined): Opened {
     const fd = this.watched(this.sockets.upstream(backend, source));
     if (fd < 0) return errnoName(fd);
-    const line: UpstreamLine = { kind: 'upstream', id, ...this.channel(fd, backend.family) };
+    const line = new UpstreamLine(new Channel(fd, backend.family, this.largestSegment), id);
     this.upstreams.set(id, line);
     this.lines[fd] = line;
     return undefined;
@@ -188,6 +188,7 @@ export class MmsgDriver implements Ports {
    */
   turn(waitAtMost: number): void {
     const { watch, inbox } = this;
+    this.turns += 1;
     if (!watch.hasEvents) watch.wait(this.patience(waitAtMost));
     let [anything, isWoken] = [false, false];
     while (!inbox.isFull) {
@@ -256,10 +257,9 @@ export class MmsgDriver implements Ports {
     for (let slot = first; slot < first + count; slot += 1) {
       const local = line.isWildcard ? inbox.local(slot, line.port) : undefined;
       const source = inbox.source(slot);
-      if (inbox.isTrain(slot)) {
-        for (const one of inbox.train(slot)) arrivals.clientDatagram(line.id, source, local, one);
-      } else {
-        arrivals.clientDatagram(line.id, source, local, inbox.payload(slot));
+      const datagrams = inbox.countIn(slot);
+      for (let place = 0; place < datagrams; place += 1) {
+        arrivals.clientDatagram(line.id, source, local, inbox.datagram(slot, place));
       }
     }
     return count > 0;
@@ -268,7 +268,11 @@ export class MmsgDriver implements Ports {
   private fromBackend(line: UpstreamLine): boolean {
     const { inbox } = this;
     const first = inbox.next;
-    const count = inbox.receiveConnected(line.fd);
+    // To look for a second datagram where none is costs as much as half of a first; epoll tells again of one that is left.
+    const isRare = line.lastCount === 1 && line.lastTurn < this.turns - 1;
+    const count = inbox.receiveConnected(line.fd, isRare ? 1 : BATCH);
+    line.lastCount = count;
+    line.lastTurn = this.turns;
     const arrivals = this.heard();
     if (count < 0) {
       if (isNothing(errnoName(count))) return false;
@@ -276,10 +280,9 @@ export class MmsgDriver implements Ports {
       return true;
     }
     for (let slot = first; slot < first + count; slot += 1) {
-      if (inbox.isTrain(slot)) {
-        for (const one of inbox.train(slot)) arrivals.backendDatagram(line.id, one);
-      } else {
-        arrivals.backendDatagram(line.id, inbox.payload(slot));
+      const datagrams = inbox.countIn(slot);
+      for (let place = 0; place < datagrams; place += 1) {
+        arrivals.backendDatagram(line.id, inbox.datagram(slot, place));
       }
     }
     return count > 0;
@@ -291,11 +294,6 @@ export class MmsgDriver implements Ports {
     if (failed >= 0) return fd;
     if (fd >= 0) this.libc.close(fd);
     return failed;
-  }
-
-  private channel(fd: number, family: 4 | 6): Omit<UpstreamLine, 'kind' | 'id'> {
-    const { largestSegment } = this;
-    return { fd, family, first: -1, last: -1, largestSegment, isHeld: false, isWatched: false };
   }
 
   private closeLine(line: Line | undefined): void {

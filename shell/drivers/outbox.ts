@@ -8,19 +8,15 @@
  * datagram is given back as refused, to be sent once more, which tells if it was something else. A train is tried again
  * instead: it may have been refused for being one.
  */
-import { sameAddress, type Address, type Errno, type SendFailed } from '../../core/index.ts';
+import type { Address, Errno, SendFailed } from '../../core/index.ts';
 import type { Arena } from './arena.ts';
-import type { Line, ListenerLine, UpstreamLine } from './channel.ts';
+import { NONE, type Line, type ListenerLine, type UpstreamLine } from './channel.ts';
 import { errnoName, type Libc } from './libc.ts';
-import { MESSAGES, SEND_BATCH_BYTES, SendBatch } from './send-batch.ts';
-
-/** Sends that wait at once; one more, and they go early. */
-const PLACES = 512;
+import { Pieces } from './pieces.ts';
+import { SEND_BATCH_BYTES, SendBatch } from './send-batch.ts';
 
 /** The largest payload of UDP over IPv4 and over IPv6. Known here, so that one too many does not end a run. */
 const LARGEST = { 4: 65_507, 6: 65_527 } as const;
-
-const NONE = -1;
 
 export const OUTBOX_BYTES: number = SEND_BATCH_BYTES;
 
@@ -36,24 +32,20 @@ export interface TrainFigures {
 export class Outbox {
   readonly figures: TrainFigures = { trains: 0, datagramsInTrains: 0, trainsRefused: 0 };
   private readonly libc: Libc;
+  private readonly arena: Arena;
+  private readonly pieces: Pieces;
   private readonly batch: SendBatch;
-  private count = 0;
-  private readonly next = new Int32Array(PLACES);
-  /** Header and payload together. */
-  private readonly sizes = new Int32Array(PLACES);
-  private readonly headers = filled<Uint8Array>();
-  private readonly payloads = filled<Uint8Array>();
-  private readonly destinations = filled<Address>();
-  private readonly sources = filled<Address>();
-  /** Of each message of the call that is being made, the place of its first datagram. */
-  private readonly places = new Int32Array(MESSAGES);
+  /** Lines with sends that wait. What lies beyond their number is left over: to shorten an array costs more than a send. */
   private readonly busy: Line[] = [];
+  private busyCount = 0;
   private readonly held: Line[] = [];
   private readonly failures: SendFailed[] = [];
 
   constructor(libc: Libc, arena: Arena) {
     this.libc = libc;
-    this.batch = new SendBatch(arena);
+    this.arena = arena;
+    this.pieces = new Pieces(arena);
+    this.batch = new SendBatch(arena, this.pieces);
   }
 
   toBackend(line: UpstreamLine, header: Uint8Array | undefined, payload: Uint8Array): void {
@@ -72,8 +64,10 @@ export class Outbox {
   /** Sends everything and reports what did not go. */
   flush(report: (failure: SendFailed) => void): void {
     this.transmitAll();
-    for (const line of this.held) line.isHeld = false;
-    this.held.length = 0;
+    if (this.held.length > 0) {
+      for (const line of this.held) line.isHeld = false;
+      this.held.length = 0;
+    }
     if (this.failures.length > 0) this.failures.splice(0).forEach(report);
   }
 
@@ -89,91 +83,74 @@ export class Outbox {
     dst: Address | undefined,
     from: Address | undefined,
   ): void {
-    if (this.count === PLACES) this.transmitAll();
-    const place = this.count;
-    this.count += 1;
-    this.sizes[place] = payload.length + (header === undefined ? 0 : header.length);
-    this.headers[place] = header;
-    this.payloads[place] = payload;
-    this.destinations[place] = dst;
-    this.sources[place] = from;
-    this.next[place] = NONE;
+    const { pieces } = this;
+    if (line.first !== NONE && pieces.extend(line, header, payload, dst, from)) return;
+    if (pieces.isFull) this.transmitAll();
+    const place = pieces.add(header, payload, dst, from);
     if (line.first === NONE) {
       line.first = place;
-      this.busy.push(line);
+      this.busy[this.busyCount] = line;
+      this.busyCount += 1;
     } else {
-      this.next[line.last] = place;
+      pieces.next[line.last] = place;
     }
     line.last = place;
   }
 
   private transmitAll(): void {
-    for (const line of this.busy) this.transmit(line);
-    this.busy.length = 0;
-    for (let place = 0; place < this.count; place += 1) {
-      this.headers[place] = undefined;
-      this.payloads[place] = undefined;
-      this.destinations[place] = undefined;
-      this.sources[place] = undefined;
+    for (let at = 0; at < this.busyCount; at += 1) {
+      const line = this.busy[at];
+      if (line !== undefined) this.transmit(line);
     }
-    this.count = 0;
+    this.busyCount = 0;
+    this.pieces.clear();
   }
 
   private transmit(line: Line): void {
     let place = line.first;
     line.first = NONE;
+    if (place !== NONE && this.pieces.isPlain(place) && line.kind === 'upstream' && !line.isHeld) {
+      return this.transmitOne(line, place);
+    }
     while (place !== NONE) {
       if (line.isHeld) {
-        this.tell(line, place, 'EAGAIN');
-        place = this.next[place] ?? NONE;
+        this.tellPiece(line, place);
+        place = this.pieces.next[place] ?? NONE;
       } else {
         place = this.hand(line, this.build(line, place));
       }
     }
   }
 
-  /** Lays out messages for one call, from `place` on; the place of the first datagram that is left. */
+  /** The one datagram of a flow in a turn, which needs no message around it. */
+  private transmitOne(line: UpstreamLine, place: number): void {
+    const { pieces, libc, arena } = this;
+    const [at, bytes] = [arena.address + (pieces.ats[place] ?? 0), pieces.sizes[place] ?? 0];
+    let result = libc.send(line.fd, at, bytes);
+    while (result < 0 && errnoName(result) === 'EINTR') result = libc.send(line.fd, at, bytes);
+    if (result < 0) this.tell(line, place, 0, errnoName(result));
+  }
+
+  /** Lays out messages for one call, from `place` on; the place of the first piece that is left. */
   private build(line: Line, place: number): number {
-    const { batch } = this;
+    const { batch, pieces } = this;
     let rest = place;
     batch.clear();
     while (rest !== NONE) {
-      const bytes = this.sizes[rest] ?? 0;
-      if (bytes > LARGEST[line.family]) {
+      if ((pieces.units[rest] ?? 0) > LARGEST[line.family]) {
         // In send order: those before it are handed over first.
         if (batch.count > 0) break;
-        this.tell(line, rest, 'EMSGSIZE');
-      } else if (this.goesAlong(rest, bytes) || this.goesAlone(line, rest, bytes)) {
-        batch.put(bytes, this.headers[rest], this.payloads[rest] ?? NOTHING);
-      } else {
+        this.tell(line, rest, 0, 'EMSGSIZE');
+      } else if (!batch.add(line, rest)) {
         break;
       }
-      rest = this.next[rest] ?? NONE;
+      rest = pieces.next[rest] ?? NONE;
     }
     batch.finish();
     return rest;
   }
 
-  /** Whether a datagram becomes a part of the message that was begun last. */
-  private goesAlong(place: number, bytes: number): boolean {
-    if (!this.batch.takes(bytes)) return false;
-    const first = this.places[this.batch.count - 1] ?? NONE;
-    return (
-      isSame(this.destinations[place], this.destinations[first]) &&
-      isSame(this.sources[place], this.sources[first])
-    );
-  }
-
-  /** Whether a message that begins with it finds room. */
-  private goesAlone(line: Line, place: number, bytes: number): boolean {
-    const { batch } = this;
-    if (!batch.hasRoom(bytes)) return false;
-    this.places[batch.count] = place;
-    batch.begin(line, bytes, this.destinations[place], this.sources[place]);
-    return true;
-  }
-
-  /** Sends what is laid out; the place to go on from, which is `rest` unless something stopped it. */
+  /** Sends what is laid out; the place to go on from, which is `rest` unless a train was refused as such. */
   private hand(line: Line, rest: number): number {
     const { batch } = this;
     let sent = 0;
@@ -185,11 +162,11 @@ export class Outbox {
       }
       const errno = took > 0 ? this.whatEnded(line, sent) : errnoName(took);
       if (errno === undefined || errno === 'EINTR') continue;
-      const place = this.places[sent] ?? NONE;
-      if (this.isRefusedAsTrain(line, sent, errno)) return place;
-      const after = this.tellAll(line, place, batch.segments[sent] ?? 1, errno);
-      if (line.isHeld) return after;
-      sent += 1;
+      if (this.isRefusedAsTrain(line, sent, errno)) return batch.places[sent] ?? NONE;
+      do {
+        this.tellMessage(line, sent, errno);
+        sent += 1;
+      } while (line.isHeld && sent < batch.count);
     }
     return rest;
   }
@@ -208,11 +185,12 @@ export class Outbox {
    * above the path's MTU is not cut to fragments as a single datagram is, and a device or a kernel may know no trains at all.
    */
   private isRefusedAsTrain(line: Line, message: number, errno: Errno): boolean {
-    if (this.batch.segments[message] === 1) return false;
+    const { batch, pieces } = this;
+    if (batch.segments[message] === 1) return false;
     const isTooLarge = errno === 'EINVAL' || errno === 'EMSGSIZE';
     // By this name of its two Node calls EOPNOTSUPP.
     if (!isTooLarge && errno !== 'EIO' && errno !== 'ENOTSUP') return false;
-    const bytes = this.sizes[this.places[message] ?? 0] ?? 0;
+    const bytes = pieces.units[batch.places[message] ?? 0] ?? 0;
     line.largestSegment = isTooLarge ? bytes - 1 : 0;
     this.figures.trainsRefused += 1;
     return true;
@@ -226,18 +204,28 @@ export class Outbox {
     return this.libc.hasRoom(line.fd) ? 'ECONNREFUSED' : 'EAGAIN';
   }
 
-  /** Tells of so many datagrams that did not go, from `place` on; the place of the one after them. */
-  private tellAll(line: Line, place: number, count: number, errno: Errno): number {
-    let at = place;
-    for (let told = 0; told < count; told += 1) {
-      this.tell(line, at, line.isHeld ? 'EAGAIN' : errno);
-      at = this.next[at] ?? NONE;
+  /** Tells of every datagram of a message that did not go. */
+  private tellMessage(line: Line, message: number, errno: Errno): void {
+    const { batch, pieces } = this;
+    let place = batch.places[message] ?? NONE;
+    let part = batch.parts[message] ?? 0;
+    for (let left = batch.segments[message] ?? 1; left > 0; left -= 1) {
+      this.tell(line, place, part, line.isHeld ? 'EAGAIN' : errno);
+      part += 1;
+      if (part < (pieces.counts[place] ?? 1)) continue;
+      place = pieces.next[place] ?? NONE;
+      part = 0;
     }
-    return at;
   }
 
-  private tell(line: Line, place: number, errno: Errno): void {
-    const payload = this.payloads[place] ?? NOTHING;
+  private tellPiece(line: Line, place: number): void {
+    const count = this.pieces.counts[place] ?? 1;
+    for (let part = 0; part < count; part += 1) this.tell(line, place, part, 'EAGAIN');
+  }
+
+  private tell(line: Line, place: number, part: number, errno: Errno): void {
+    const { pieces } = this;
+    const payload = pieces.payload(place, part);
     const isRefused = errno === 'ECONNREFUSED' && line.kind === 'upstream';
     const cause = errno === 'EAGAIN' ? 'blocked' : 'error';
     if ((isRefused || cause === 'blocked') && !line.isHeld) {
@@ -246,30 +234,19 @@ export class Outbox {
     }
     if (line.kind === 'upstream') {
       const about = { direction: 'to-backend', socket: line.id } as const;
-      const header = this.headers[place];
+      const header = pieces.headers[place];
       if (isRefused) this.failures.push({ ...about, cause: 'refused', header, payload });
       else if (cause === 'error') this.failures.push({ ...about, cause, errno });
       else this.failures.push({ ...about, cause, header, payload });
       return;
     }
     const about = { direction: 'to-client', listener: line.id } as const;
-    const dst = this.destinations[place];
-    const from = this.sources[place];
+    const dst = pieces.destinations[place];
+    const from = pieces.sources[place];
     if (cause === 'error' || dst === undefined) {
       this.failures.push({ ...about, cause: 'error', errno });
     } else {
       this.failures.push({ ...about, cause, dst, from, payload });
     }
   }
-}
-
-const NOTHING = new Uint8Array(0);
-
-function isSame(one: Address | undefined, other: Address | undefined): boolean {
-  if (one === other) return true;
-  return one !== undefined && other !== undefined && sameAddress(one, other);
-}
-
-function filled<T>(): (T | undefined)[] {
-  return Array.from({ length: PLACES }, () => undefined);
 }

@@ -1,4 +1,6 @@
 /** The process's one timer. It may fire early and says nothing but "look": the core compares times itself. */
+// Where the global one leads is found out at each call.
+import { performance } from 'node:perf_hooks';
 import { instant, until, type Instant } from '../../core/index.ts';
 
 /** setTimeout takes no more than this many milliseconds. */
