@@ -63,12 +63,15 @@ export class DataWorker {
 
   #tellBound(): void {
     const { os } = this;
-    const { of, onBound } = this.#options;
+    const {
+      of: { process, plane },
+      onBound,
+    } = this.#options;
     const open = os.openUpstream.bind(os);
     os.openUpstream = (socket, backend, source) => {
       const errno = open(socket, backend, source);
       const local = os.localOf(socket);
-      if (errno === undefined && local !== undefined) onBound({ ...of, socket, local });
+      if (errno === undefined && local !== undefined) onBound({ process, plane, socket, local });
       return errno;
     };
   }

@@ -210,8 +210,10 @@ export class Network implements Wire {
   }
 
   #descend(from: Host, to: Host, packet: Packet): void {
-    const pair = `${from.name}>${to.name}`;
-    if (this.#cuts.size > 0 && this.#cuts.has(pair)) return this.#lose(packet, pair, 'partition');
+    if (this.#cuts.size > 0) {
+      const pair = `${from.name}>${to.name}`;
+      if (this.#cuts.has(pair)) return this.#lose(packet, pair, 'partition');
+    }
     to.down.offer(packet);
   }
 

@@ -131,7 +131,11 @@ export class Kernel implements Endpoint {
     if (typeof local === 'string') return local;
     const { socketBuffer } = this.host.shape;
     const socket: KernelSocket = {
-      ...wish,
+      peer: wish.peer,
+      ipv6Only: wish.ipv6Only,
+      sharing: wish.sharing,
+      onReady: wish.onReady,
+      onLateFailure: wish.onLateFailure,
       local,
       receiveBuffer: Math.min(wish.receiveBuffer, socketBuffer),
       sendBuffer: Math.min(wish.sendBuffer, socketBuffer),

@@ -147,8 +147,10 @@ export class SimulatedOs implements Ports {
 
   openUpstream(id: SocketId, backend: Address, source: Address | undefined): Opened {
     const { socketBuffer } = this.#host.shape;
+    const { onReady, onLateFailure } = this.#wish(() => this.#upstreams.get(id), listenerOf(id));
     const socket = this.kernel.open({
-      ...this.#wish(() => this.#upstreams.get(id), listenerOf(id)),
+      onReady,
+      onLateFailure,
       local: source === undefined ? anywhere(backend.family) : { ...source, port: 0 },
       ipv6Only: false,
       peer: backend,
@@ -166,9 +168,13 @@ export class SimulatedOs implements Ports {
   }
 
   sendToBackend(socket: SocketId, header: Uint8Array | undefined, lent: Uint8Array): void {
-    const payload = lent.slice();
-    const about = { direction: 'to-backend', cause: 'blocked' } as const;
-    this.#collect(this.#upstreams.get(socket), { ...about, socket, header, payload });
+    this.#collect(this.#upstreams.get(socket), {
+      direction: 'to-backend',
+      cause: 'blocked',
+      socket,
+      header,
+      payload: lent.slice(),
+    });
   }
 
   sendToClient(
@@ -177,9 +183,14 @@ export class SimulatedOs implements Ports {
     from: Address | undefined,
     lent: Uint8Array,
   ): void {
-    const payload = lent.slice();
-    const about = { direction: 'to-client', cause: 'blocked' } as const;
-    this.#collect(this.#listeners.get(listener), { ...about, listener, dst, from, payload });
+    this.#collect(this.#listeners.get(listener), {
+      direction: 'to-client',
+      cause: 'blocked',
+      listener,
+      dst,
+      from,
+      payload: lent.slice(),
+    });
   }
 
   watchUpstream(socket: SocketId): void {

@@ -130,11 +130,11 @@ export class ProxyProcess {
   }
 
   #watched(plane: number): WatchedData<DataPlane> {
-    const of = { process: this.number, plane };
+    const process = this.number;
     return new WatchedData(new DataPlane(this.dataOptions(plane)), {
-      input: (input, now) => this.#tell('DataInput', { ...of, input, now }),
-      timeout: (now) => this.#tell('DataTimeout', { ...of, now }),
-      output: (output) => this.#tell('DataOutput', { ...of, output }),
+      input: (input, now) => this.#tell('DataInput', { process, plane, input, now }),
+      timeout: (now) => this.#tell('DataTimeout', { process, plane, now }),
+      output: (output) => this.#tell('DataOutput', { process, plane, output }),
     });
   }
 

@@ -35,9 +35,11 @@ export class Lines {
   open({ socket, backend, listener, cluster, client, local, before }: Wanted): Line {
     const terms = before?.terms ?? cluster.settings;
     const key = flowKey(listener, client, local);
+    const { process, plane } = this.#whose;
     const { requests, replies, firstBytes, repliedBytes } = before ?? NEW;
     const line: Line = {
-      ...this.#whose,
+      process,
+      plane,
       socket,
       listener,
       key,
@@ -84,8 +86,16 @@ export function requestOn(line: Line, bytes: number, hash: number, isDoubtful: b
   if (line.requests === 1) line.firstBytes = bytes;
   spend(line);
   const headerBytes = hasHeader ? dgramHeader(client, backend).length : 0;
-  const about = { hasHeader, headerBytes, isOffered: false, isDoubtful };
-  return { line, toBackend: true, bytes, hash, ...about };
+  return {
+    line,
+    toBackend: true,
+    bytes,
+    hash,
+    hasHeader,
+    headerBytes,
+    isOffered: false,
+    isDoubtful,
+  };
 }
 
 /** A reply that a plane took for the client of this line. */
@@ -93,8 +103,16 @@ export function replyOn(line: Line, bytes: number, hash: number): Parcel {
   line.replies += 1;
   if (line.requests === 1) line.repliedBytes += bytes;
   spend(line);
-  const about = { hasHeader: false, headerBytes: 0, isOffered: false, isDoubtful: false };
-  return { line, toBackend: false, bytes, hash, ...about };
+  return {
+    line,
+    toBackend: false,
+    bytes,
+    hash,
+    hasHeader: false,
+    headerBytes: 0,
+    isOffered: false,
+    isDoubtful: false,
+  };
 }
 
 /** Whether a reply is over what a client may have before it spoke twice. */
