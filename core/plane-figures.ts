@@ -44,8 +44,6 @@ export interface PlaneFigures {
   readonly flows: number;
   /** Datagrams that wait for a socket. */
   readonly waiting: number;
-  /** Flows that all listeners have room for. */
-  readonly room: number;
 }
 
 /** The figures of one plane as they are now. Counters are the plane's own: to be read, or copied, before its next input. */
@@ -62,7 +60,6 @@ export function figuresOf(plane: DataPlane): PlaneFigures {
     failOpenSelections: new Map(failOpen.map(([name, { selections }]) => [name, selections])),
     flows: plane.flowCount,
     waiting: plane.waiting,
-    room: listeners.all.reduce((sum, { manager }) => sum + manager.maxFlows, 0),
   };
 }
 
@@ -86,7 +83,6 @@ export function sumFigures(planes: readonly PlaneFigures[]): PlaneFigures {
     failOpenSelections: sumNumbers(planes.map(({ failOpenSelections }) => failOpenSelections)),
     flows: sum(({ flows }) => flows),
     waiting: sum(({ waiting }) => waiting),
-    room: sum(({ room }) => room),
   };
 }
 
