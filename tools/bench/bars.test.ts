@@ -11,6 +11,7 @@ import {
   millionFigures,
   simulatedSoakFigures,
   soakFigures,
+  workersFigures,
   pairedFigures,
 } from './bars.ts';
 
@@ -39,6 +40,11 @@ const CONTENDERS: Readonly<Record<string, readonly string[]>> = {
   cost: ['earlier', 'sozu-udp', 'with limits'],
   recorder: ['recorder off', 'recorder on'],
 };
+
+function workers(shares: number[]) {
+  const nothing = { name: 'x', sliceMs: 500, series: [] };
+  return { sustained: nothing, rate: 1, atRate: nothing, shares };
+}
 
 const SOAK = {
   minutes: 1,
@@ -97,6 +103,7 @@ test('every bar has a figure that the bench measures, so no misspelt name goes u
     ...latencyFigures(latency(30, 20)),
     ...memoryFigures({ flows: 1, heapPerFlow: 1, tablePerFlow: 1 }),
     ...millionFigures(MILLION),
+    ...workersFigures(workers([0.45, 0.55])),
     ...soakFigures(SOAK),
     ...simulatedSoakFigures({ minutes: 1, sent: 1, heard: 1, flows: 1, memory: [1, 1] }),
     ...core,
@@ -120,6 +127,10 @@ test('latency is compared with that of nginx, and less is less than nothing', ()
 
 test('the longest pause is that of turns in which flows come and go as they do', () => {
   expect(millionFigures(MILLION)).toMatchObject([{ value: 6 }]);
+});
+
+test('the share of the busier worker says what is left for the other', () => {
+  expect(workersFigures(workers([0.45, 0.55]))[1]?.value).toBe(0.55);
 });
 
 test('more drops than losses are as unexplained as fewer', () => {

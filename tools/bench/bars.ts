@@ -12,6 +12,7 @@ import type { MillionResult } from './million.ts';
 import type { SimulatedSoakResult } from './simulated-soak.ts';
 import type { SoakResult } from './soak.ts';
 import type { PairedResult } from './turns.ts';
+import type { WorkersResult } from './workers.ts';
 
 export interface Figure {
   readonly name: string;
@@ -47,6 +48,8 @@ export const BARS: readonly Bar[] = [
   { figure: 'latency, sozu-udp mmsg above nginx, p50', atMost: 0, unit: 'us' },
   { figure: 'latency, sozu-udp mmsg above nginx, p99', atMost: 0, unit: 'us' },
   { figure: 'latency, sozu-udp mmsg above nginx, p99.9', atMost: 1_000, unit: 'us' },
+  { figure: 'workers, two over one at one rate', atMost: 1.15, unit: '' },
+  { figure: 'workers, share of the busier of two', atMost: 0.6, unit: '' },
   { figure: 'dns, 1000 source ports, mmsg, responses = 1 over nginx', atMost: 1, unit: '' },
   { figure: 'dns, 1000 source ports, mmsg, responses = 0 over dnsdist', atMost: 1.1, unit: '' },
   ...ratios('cost', 'sozu-udp over earlier', SMALL_LOADS, [1.05]),
@@ -104,6 +107,13 @@ export function latencyFigures({ ways }: LatencyResult): Figure[] {
       { name: `${name}, p99.9`, value: way.p999.median - base.p999.median },
     ];
   });
+}
+
+export function workersFigures({ atRate, shares }: WorkersResult): Figure[] {
+  return [
+    { name: 'workers, two over one at one rate', value: atRate.series[1]?.ratio ?? Number.NaN },
+    { name: 'workers, share of the busier of two', value: Math.max(...shares) },
+  ];
 }
 
 export function memoryFigures({ heapPerFlow, tablePerFlow }: MemoryResult): Figure[] {

@@ -12,6 +12,8 @@ import { scratchFolder, start, untilBound, type Placement, type Program } from '
 export interface Lane {
   readonly name: string;
   readonly port: number;
+  /** Its own, where its configuration is. */
+  readonly folder: string;
   /** Undefined: the load goes straight to the backend. */
   readonly proxy: Program | undefined;
   readonly backend: Program;
@@ -54,17 +56,17 @@ export async function openLanes(
   const folder = scratchFolder();
   const lanes: Lane[] = [];
   for (const contender of contenders) {
+    const own = join(folder, `${lanes.length}`);
+    mkdirSync(own);
     if (contender === 'direct') {
-      lanes.push({ name: 'direct', port: backendPort, proxy: undefined, backend });
+      lanes.push({ name: 'direct', port: backendPort, folder: own, proxy: undefined, backend });
       continue;
     }
     const port = await freePort();
-    const own = join(folder, `${lanes.length}`);
-    mkdirSync(own);
     const command = contender.command({ port, backendPort, folder: own });
     const proxy = launch(contender.name, command, placement.proxy);
     await untilBound(port);
-    lanes.push({ name: contender.name, port, proxy, backend });
+    lanes.push({ name: contender.name, port, folder: own, proxy, backend });
   }
   return lanes;
 }

@@ -13,10 +13,12 @@ export interface Load {
   readonly inBursts?: boolean;
 }
 
+export const THOUSAND_FLOWS: Load = { flows: 1_000, window: 1, bytes: 64 };
+
 export const SMALL_LOADS: readonly Load[] = [
   { flows: 16, window: 16, bytes: 64 },
   { flows: 256, window: 4, bytes: 64 },
-  { flows: 1_000, window: 1, bytes: 64 },
+  THOUSAND_FLOWS,
 ];
 
 export const MANY_FLOWS: Load = { flows: 10_000, active: 1_000, window: 1, bytes: 64 };

@@ -31,7 +31,7 @@ export function measureMemory(
     const command = [process.execPath, '--expose-gc', ...program];
     const proxy = launch('flow-memory', command, placement.proxy);
     await proxy.waitFor(/^listening$/);
-    const lane = { name: 'flow-memory', port, proxy, backend };
+    const lane = { name: 'flow-memory', ...place, proxy, backend };
     const open = async (flows: number, number: number): Promise<void> => {
       const load = { flows, window: 1, bytes: 64 };
       await openFlows(lane, await launchLoad(lane, load, { placement, number }, launch));

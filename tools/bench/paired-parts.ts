@@ -1,6 +1,6 @@
 /** The parts that compare programs under one load after the other, in turns. */
 import { resolve } from 'node:path';
-import { latencyFigures, pairedFigures } from './bars.ts';
+import { latencyFigures, pairedFigures, workersFigures } from './bars.ts';
 import {
   CONTROL,
   DNS_MANY,
@@ -25,7 +25,8 @@ import { absentOf, presentOf } from './presence.ts';
 import type { PairedResult } from './turns.ts';
 import type { Context, Options, Outcome, Part } from './part.ts';
 import { DNSDIST, DNSPERF, findProgram, nginx, sozu } from './programs.ts';
-import { absentReport, latencyReport, pairedReport } from './report.ts';
+import { absentReport, latencyReport, pairedReport, workersReport } from './report.ts';
+import { measureWorkers } from './workers.ts';
 
 /** Who meets whom under which load. */
 interface Match {
@@ -55,6 +56,12 @@ export const PAIRED_PARTS: readonly Part[] = [
       'what nginx and the mmsg driver add to a round trip, at one rate and 10,000 live flows',
     inAll: true,
     run: runLatency,
+  },
+  {
+    name: 'workers',
+    meaning: 'two workers against one, at a rate that one sustains',
+    inAll: true,
+    run: runWorkers,
   },
   {
     name: 'dns',
@@ -143,6 +150,15 @@ async function runLatency(context: Context): Promise<Outcome> {
   const result = await measureLatency(contenders, pairedOptions(context));
   print(['', ...latencyReport(result)]);
   return { figures: latencyFigures(result), data: { result, absent } };
+}
+
+async function runWorkers(context: Context): Promise<Outcome> {
+  const absent = absentOf([MMSG], context.progress);
+  context.print(absentReport(absent));
+  if (absent.length > 0) return { figures: [], data: { absent } };
+  const result = await measureWorkers(pairedOptions(context));
+  context.print(['', ...workersReport(result)]);
+  return { figures: workersFigures(result), data: result };
 }
 
 async function runDns(context: Context): Promise<Outcome> {

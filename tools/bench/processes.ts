@@ -190,6 +190,12 @@ export function placement(): Placement {
     : { proxy: undefined, peers: undefined };
 }
 
+/** Both of them, for a program with more than one worker, and for its peers then. */
+export function together({ proxy, peers }: Placement): Placement {
+  const both = proxy === undefined ? undefined : `${proxy},${peers}`;
+  return { proxy: both, peers: both };
+}
+
 /** `0-2,5` is 0, 1, 2, 5. */
 export function parseProcessorList(text: string): number[] {
   return [...text.matchAll(/(\d+)(?:-(\d+))?/g)].flatMap(([, first, last = first]) =>

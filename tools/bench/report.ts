@@ -7,6 +7,7 @@ import type { MemoryResult } from './memory.ts';
 import type { MillionResult } from './million.ts';
 import type { Absent } from './presence.ts';
 import type { PairedResult, Series } from './turns.ts';
+import type { WorkersResult } from './workers.ts';
 import type { SimulatedSoakResult } from './simulated-soak.ts';
 import type { SimulatorFigure } from './simulator.ts';
 import type { FlowListResult } from './flow-list.ts';
@@ -55,6 +56,16 @@ export function absentReport(absent: readonly Absent[]): string[] {
   return absent.length === 0
     ? []
     : ['', 'left out', ...absent.map(({ name, why }) => `  ${name}: ${why}`)];
+}
+
+export function workersReport({ sustained, atRate, shares }: WorkersResult): string[] {
+  const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
+  return [
+    ...pairedReport(sustained),
+    '',
+    ...pairedReport(atRate),
+    `  shares of the two workers: ${shares.map(percent).join(', ')}`,
+  ];
 }
 
 export function latencyReport({ rate, flows, ways }: LatencyResult): string[] {
