@@ -102,8 +102,9 @@ export class DataPlane {
         return this.onSendFailed(input.failure, now);
       case 'UpstreamWritable':
       case 'ListenerWritable':
+        return this.onRoom(input);
       case 'LateSendFailure':
-        return this.onSocketNews(input);
+        return this.listeners.sendFailedLate(input.listener);
       case 'Flushed':
         return this.onFlushed(now);
       case 'Directed':
@@ -252,19 +253,14 @@ export class DataPlane {
     this.upstreams.renewed(listener, stuck, now);
   }
 
-  private onSocketNews(
-    news: Extract<
-      PlaneInput,
-      { kind: 'UpstreamWritable' | 'ListenerWritable' | 'LateSendFailure' }
-    >,
+  private onRoom(
+    room: Extract<PlaneInput, { kind: 'UpstreamWritable' | 'ListenerWritable' }>,
   ): void {
-    const toBackend = news.kind === 'UpstreamWritable';
-    const listener = toBackend ? this.ownerOf(news.socket) : this.listeners.at(news.listener);
+    const toBackend = room.kind === 'UpstreamWritable';
+    const listener = toBackend ? this.ownerOf(room.socket) : this.listeners.at(room.listener);
     if (listener === undefined) return;
-    if (toBackend) this.egress.upstreamWritable(listener, news.socket);
-    else if (news.kind === 'ListenerWritable')
-      this.egress.listenerWritable(listener, news.listener);
-    else listener.counters.sendFailedLate += 1;
+    if (toBackend) this.egress.upstreamWritable(listener, room.socket);
+    else this.egress.listenerWritable(listener, room.listener);
   }
 
   /** A drain is over once no flow is left and the last reply has gone. */

@@ -90,6 +90,12 @@ export class Listeners {
     return this.byNumber[id];
   }
 
+  /** What was counted as sent is lost, perhaps after its listener was removed: then it is counted with those that are gone. */
+  sendFailedLate(id: ListenerId): void {
+    const counters = this.at(id)?.counters ?? this.retired;
+    counters.sendFailedLate += 1;
+  }
+
   /** Whether it was removed in this turn: its socket is about to close. */
   isLeaving(listener: Listener): boolean {
     return this.leaving.has(listener);

@@ -128,9 +128,8 @@ export const WORLD_STATE_MUTANTS: readonly Mutant[] = [
   {
     id: 'terms-never-let-go',
     file: 'core/live-flows.ts',
-    search:
-      'this.configs.release(table.configOf(slot));\n    this.deadlines.remove(slot);\n    table.remove(slot);',
-    replace: 'this.deadlines.remove(slot);\n    table.remove(slot);',
+    search: 'this.configs.release(table.configOf(slot));\n    const lasted',
+    replace: 'const lasted',
     announces: 'the terms of every flow that ever was are kept',
   },
   {

@@ -52,8 +52,8 @@ export const WORLD_TRAFFIC_MUTANTS: readonly Mutant[] = [
   },
   {
     id: 'late-failure-not-counted',
-    file: 'core/data-plane.ts',
-    search: 'else listener.counters.sendFailedLate += 1;',
+    file: 'core/plane-listeners.ts',
+    search: 'counters.sendFailedLate += 1;',
     replace: '',
     announces: 'sends that failed after the flush are counted nowhere',
   },
