@@ -2,11 +2,13 @@
 import { describe, expect, test } from 'vitest';
 import { listenerId, requestId } from '../../../core/brand.ts';
 import type { Directive, Report } from '../../../core/directives.ts';
-import type { FlowQuery } from '../../../core/flow-commands.ts';
+import type { FlowLine, FlowQuery } from '../../../core/flow-commands.ts';
 import type { PlaneInput } from '../../../core/plane-contract.ts';
-import { instant } from '../../../core/time.ts';
+import { instant, microseconds } from '../../../core/time.ts';
 import {
   backendAddress,
+  backendEntry,
+  clientAddress,
   configOf,
   listenerOf,
   populationOf,
@@ -30,6 +32,20 @@ const SPEC: WorldSpec = {
 const LISTENER = { listener: listenerId(0), address: listenerOf({}).address };
 const OPENED: Report = { kind: 'ListenerOpened', generation: 1, ...LISTENER };
 const STOPPED: Report = { kind: 'Stopped', generation: 1, flowsClosed: 2 };
+
+const LINE: FlowLine = {
+  name: '0.1',
+  listener: LISTENER.address,
+  cluster: 'cluster',
+  client: clientAddress(0),
+  local: undefined,
+  backend: backendEntry(0),
+  phase: 'Established',
+  requests: 1,
+  responses: 1,
+  age: microseconds(1),
+  idleIn: microseconds(1),
+};
 
 describe('reports', () => {
   test('may be heard once both planes have made them, with the sum of their figures', () => {
@@ -120,6 +136,19 @@ describe('answers', () => {
     expect(objection(asked(all), said(0, list(2)), heard(list(2)))).toContain('hears what all');
     expect(objection(asked(all), said(0, list(2)), said(1, list(1)), heard(list(2)))).toContain(
       'hears',
+    );
+  });
+
+  test('to a name are about the flow of that name', () => {
+    const query: FlowQuery = { kind: 'KillFlow', flow: '0.7' };
+    const killed = (name: string): Report => ({
+      kind: 'Answered',
+      request: requestId(1),
+      answer: { kind: 'Killed', flow: { ...LINE, name } },
+    });
+    expect(objection(asked(query), said(1, killed('0.3')), heard(killed('0.7')))).toBeUndefined();
+    expect(objection(asked(query), said(0, killed('0.3')), heard(killed('0.6')))).toContain(
+      'by name',
     );
   });
 

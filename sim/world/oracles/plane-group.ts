@@ -17,6 +17,7 @@ import type { Verdicts } from '../verdicts.ts';
 const GRANTED: Property<'always'> = always('planes are granted no more flows than their listener');
 const AGREED: Property<'always'> = always('a control plane hears what all of its planes say');
 const ONCE: Property<'always'> = always('a control plane hears everything once');
+const NAMED: Property<'always'> = always('who asks for a flow by name is told of that flow');
 const EXACT: Property<'always'> = always('planes share the whole cap of their listener');
 const TOGETHER: Property<'always'> = always('a plane that drained stays while others have flows');
 const SHARED: Property<'sometimes'> = sometimes('several planes serve one listener');
@@ -68,8 +69,7 @@ class Group {
   readonly #count: number;
   readonly #verdicts: Verdicts;
   readonly #said = new Map<string, Said>();
-  /** How many planes are asked. */
-  readonly #asked = new Map<RequestId, number>();
+  readonly #asked = new Map<RequestId, FlowQuery>();
   readonly #caps = new Map<number, Caps>();
   /** Of each plane, when its turn ended last. */
   readonly #flows = new Map<number, number>();
@@ -80,8 +80,7 @@ class Group {
   }
 
   directed({ generation, directive }: GeneratedDirective): void {
-    if (directive.kind === 'Query')
-      this.#asked.set(directive.request, asksAll(directive.query) ? this.#count : 1);
+    if (directive.kind === 'Query') this.#asked.set(directive.request, directive.query);
     if (directive.kind === 'AddListener' || directive.kind === 'UpdateListener')
       this.#capsOf(directive.listener).directed.set(generation, directive.config.maxFlows);
   }
@@ -107,7 +106,8 @@ class Group {
     const said = this.#said.get(about.key);
     const figures = [...(said?.figures.values() ?? [])];
     const asked = report.kind === 'Answered' ? this.#asked.get(report.request) : undefined;
-    const wanted = asked ?? this.#count;
+    const wanted = asked === undefined || asksAll(asked) ? this.#count : 1;
+    if (report.kind === 'Answered') this.#checkName(asked, report.answer);
     const sum = figures.reduce((all, one) => all + one, 0);
     const isSo = about.isExact ? sum === about.figure : sum <= about.figure;
     this.#verdicts.check(AGREED, figures.length >= wanted && isSo, () => {
@@ -135,6 +135,15 @@ class Group {
     if (this.inputs.get(plane) !== 'Flushed') return;
     this.#verdicts.check(TOGETHER, this.#serving.length === 0, () => {
       return `plane ${plane} leaves ${this.#serving.join(', ')}`;
+    });
+  }
+
+  /** Whoever asks for one flow by its name hears of that flow. */
+  #checkName(query: FlowQuery | undefined, answer: FlowAnswer): void {
+    if (query?.kind !== 'ShowFlow' && query?.kind !== 'KillFlow') return;
+    if (answer.kind !== 'Flow' && answer.kind !== 'Killed') return;
+    this.#verdicts.check(NAMED, answer.flow.name === query.flow, () => {
+      return `${query.kind} of ${query.flow} is answered with ${answer.flow.name}`;
     });
   }
 
