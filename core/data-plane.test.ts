@@ -283,6 +283,8 @@ describe('a soft stop', () => {
     bench.turn(() => bench.direct(drain));
     bench.turn(() => bench.direct({ kind: 'Drain', deadline: instant(2_000_000) }));
     expect(bench.ports.wake).toBe(instant(2_000_000));
+    bench.turn(() => bench.direct({ kind: 'Drain', deadline: instant(3_000_000) }));
+    expect(bench.ports.wake, 'who asks again does not get more time').toBe(instant(2_000_000));
     bench.turn(() => bench.direct({ kind: 'Stop' }));
     expect(bench.reports.filter(({ kind }) => kind === 'Stopped')).toEqual([
       { kind: 'Stopped', generation: 1, flowsClosed: 1 },

@@ -299,7 +299,7 @@ export class DataPlane {
       case 'Query':
         return this.answer(directive, now);
       case 'Drain':
-        return this.beginDrain(drainOf(directive, generation), now);
+        return this.beginDrain(drainOf(directive, generation, this.stopping), now);
       case 'Stop':
         this.stopping = stopOf(generation, now);
         return this.stop(now);

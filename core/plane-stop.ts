@@ -9,10 +9,13 @@ export interface Stopping {
   whenEmpty: 'stop' | 'tell' | 'wait';
 }
 
+/** Whoever asks again, while a stop is under way, does not get more time. */
 export function drainOf(
-  { deadline, together = false }: Extract<Directive, { kind: 'Drain' }>,
+  { deadline: asked, together = false }: Extract<Directive, { kind: 'Drain' }>,
   generation: number,
+  before: Stopping | undefined,
 ): Stopping {
+  const deadline = before !== undefined && before.deadline < asked ? before.deadline : asked;
   return { deadline, generation, whenEmpty: together ? 'tell' : 'stop' };
 }
 
