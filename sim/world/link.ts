@@ -207,6 +207,7 @@ class Lane {
   #last: Place | undefined;
   /** Whether an event will look after the first one. */
   #awaited = false;
+  readonly #onDue = (): void => this.#arrive();
 
   constructor(options: LinkOptions) {
     this.#options = options;
@@ -229,7 +230,7 @@ class Lane {
 
   #await(due: Instant): void {
     this.#awaited = true;
-    this.#options.events.push(due, () => this.#arrive());
+    this.#options.events.push(due, this.#onDue);
   }
 
   /** What is pushed meanwhile waits for an event of its own: an answer without delay must not keep this loop going. */

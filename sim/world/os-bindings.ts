@@ -23,8 +23,12 @@ export interface Binding {
 }
 
 /** Whether a datagram to `address` is for this binding. */
-export function covers({ local, ipv6Only }: Binding, address: Address): boolean {
-  if (local.port !== address.port) return false;
+export function covers(binding: Binding, address: Address): boolean {
+  return binding.local.port === address.port && coversIp(binding, address);
+}
+
+/** Whether it would be at the right port. */
+function coversIp({ local, ipv6Only }: Binding, address: Address): boolean {
   if (!isUnspecified(local)) return sameIp(local, address);
   return local.family === address.family || (local.family === 6 && !ipv6Only);
 }
@@ -92,8 +96,8 @@ export class Bindings<Owner extends Binding> {
   /** Every address with port at which this binding is reached. */
   reachedAt(binding: Binding): Address[] {
     const { port } = binding.local;
-    const everywhere = this.#host.shape.addresses.map((address) => ({ ...address, port }));
-    return everywhere.filter((address) => covers(binding, address));
+    const here = this.#host.shape.addresses.filter((address) => coversIp(binding, address));
+    return here.map((address) => ({ ...address, port }));
   }
 
   #isHere(address: Address): boolean {

@@ -204,7 +204,7 @@ export class SimulatedOs implements Ports {
   flush(report: (failure: SendFailed) => void): void {
     this.#transmit();
     this.#held.clear();
-    for (const failure of this.#failures.splice(0)) {
+    for (const failure of taken(this.#failures)) {
       report(failure);
       if (failure.cause === 'blocked') failure.payload.fill(POISON);
       else if (failure.cause === 'refused') this.#lent.push(failure.payload);
@@ -262,7 +262,7 @@ export class SimulatedOs implements Ports {
     const lines = this.#order.shuffle('os.sockets', [...this.#ready]);
     this.#ready.clear();
     const writable = lines.filter((line) => this.#takeRoom(line));
-    const late = this.#late.splice(0);
+    const late = taken(this.#late);
     if (timerFired) arrivals.timer();
     for (const line of writable) if (this.kernel.isOpen(line.socket)) tellRoom(arrivals, line);
     for (const { listener, errno } of late) arrivals.lateSendFailure(listener, errno);
@@ -317,7 +317,7 @@ export class SimulatedOs implements Ports {
   }
 
   #transmit(): void {
-    for (const one of this.#outgoing.splice(0)) {
+    for (const one of taken(this.#outgoing)) {
       const errno = this.#hand(one);
       if (errno !== undefined) this.#failures.push(sendFailureOf(one.datagram, errno));
     }
@@ -337,6 +337,13 @@ export class SimulatedOs implements Ports {
     return errno;
   }
 }
+
+/** Everything out of a list, which mostly has nothing in it. */
+function taken<Item>(list: Item[]): readonly Item[] {
+  return list.length === 0 ? NOTHING : list.splice(0);
+}
+
+const NOTHING: readonly never[] = [];
 
 function tellRoom(arrivals: Arrivals, line: Line): void {
   if (line.kind === 'upstream') arrivals.upstreamWritable(line.id);

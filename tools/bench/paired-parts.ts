@@ -136,8 +136,7 @@ async function runMatches(
   print(absentReport(absent));
   return {
     figures: results.flatMap((result) => pairedFigures(result, part)),
-    results,
-    data: { absent },
+    data: { results, absent },
   };
 }
 
@@ -172,7 +171,7 @@ async function runDns(context: Context): Promise<Outcome> {
   if (!isPossible) return { figures: [], data: { absent } };
   const result = await measureDns(present, pairedOptions(context));
   print(['', ...pairedReport(result)]);
-  return { figures: pairedFigures(result, 'dns'), results: [result], data: { absent } };
+  return { figures: pairedFigures(result, 'dns'), data: { results: [result], absent } };
 }
 
 function pairedOptions({ options, placement, progress }: Context, prefix = ''): PairedOptions {

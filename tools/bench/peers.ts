@@ -4,11 +4,11 @@ import { createSocket } from 'node:dgram';
 import { loadWords, type Load } from './loads.ts';
 import { built } from './paths.ts';
 
-export type BackendManner = 'dns' | 'offload';
+export type Backend = 'echo' | 'dns';
 
 /** The backend on any free port; it prints "listening PORT". */
-export function backendCommand(...manners: readonly BackendManner[]): string[] {
-  return [process.execPath, built('tools/bench/echo.js'), '0', ...manners];
+export function backendCommand(kind: Backend = 'echo'): string[] {
+  return [process.execPath, built('tools/bench/echo.js'), '0', kind];
 }
 
 /** `lane` gives a load generator an address of its own, so that the ports of several do not meet. */

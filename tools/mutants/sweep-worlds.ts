@@ -14,8 +14,6 @@ export interface WorldLimits {
   readonly seeds: number;
   /** Go on after a violation, to see which oracles could have found it alone. */
   readonly exhaustive: boolean;
-  /** Then one seed in so many is asked how its run relates to others, or none. */
-  readonly relatedOneIn?: number | undefined;
   /** Where it was found before: tried first, and counted as one seed. */
   readonly hint?: Place | undefined;
 }
@@ -33,8 +31,8 @@ export interface WorldBuild {
   readonly relations: typeof Metamorphic.RELATIONS;
 }
 
-/** Several times what a run of any scenario takes. */
-const TURNS_MAX = 50_000;
+/** A sweep asks a few of many seeds how their runs relate to others; where all go on, so many of few are asked. */
+const RELATED_ONE_IN = 4;
 
 export async function loadWorlds(directory: string): Promise<WorldBuild> {
   const url = (file: string): string => pathToFileURL(join(directory, file)).href;
@@ -70,7 +68,7 @@ export async function sweepWorlds(
     seeds += 1;
     const place = { scenario: scenario.name, seed, seeds };
     begun(place);
-    const found = await runOne(build, scenario, seed, limits);
+    const found = await runOne(build, scenario, seed, limits.exhaustive);
     for (const oracle of found.oracles) violated.add(oracle);
     if (found.property === undefined) continue;
     const { property, step } = found;
@@ -104,12 +102,12 @@ async function runOne(
   build: WorldBuild,
   scenario: WorldScenario,
   seed: number,
-  { exhaustive, relatedOneIn }: WorldLimits,
+  exhaustive: boolean,
 ): Promise<Finding> {
   const observer = new build.sim.Observer();
   try {
     return exhaustive
-      ? await runLettingAllGoOn(build, { scenario, seed, relatedOneIn }, observer)
+      ? await runLettingAllGoOn(build, scenario, seed, observer)
       : await runToViolation(build, scenario, seed, observer);
   } catch {
     return { property: CRASH, step: observer.step, oracles: [] };
@@ -133,7 +131,8 @@ async function runToViolation(
 
 async function runLettingAllGoOn(
   build: WorldBuild,
-  { scenario, seed: number, relatedOneIn }: Run & Pick<WorldLimits, 'relatedOneIn'>,
+  scenario: WorldScenario,
+  number: number,
   observer: Sim.Observer,
 ): Promise<Finding> {
   const alone = eachAlone(build);
@@ -141,7 +140,7 @@ async function runLettingAllGoOn(
   const run = await build.runWorldSeed(scenario, seed, { observer, oracles: alone.oracles });
   const { violation } = run;
   const findings = alone.found();
-  if (violation === undefined && relatedOneIn !== undefined && number % relatedOneIn === 0) {
+  if (violation === undefined && number % RELATED_ONE_IN === 0) {
     for (const [oracle, relation] of build.relations) {
       const broken = relation({ ...run, seed }, new build.sim.Observer());
       if (broken !== undefined) findings.push({ oracle, property: broken.property });
@@ -160,35 +159,22 @@ interface Alone {
   found(): { readonly oracle: string; readonly property: string }[];
 }
 
-/**
- * Every oracle with an observer of its own, and none that ends the run: what each finds with all others off. A run that would
- * never end is ended, and keeps what was found in it.
- */
+/** Every oracle with an observer of its own, and none that ends the run: what each finds with all others off. */
 function eachAlone({ sim, oracles, Verdicts: Judge }: WorldBuild): Alone {
   const nobody: ReadonlySet<string> = new Set();
   const observers = new Map(oracles.map(({ name }) => [name, new sim.Observer()]));
-  const alone = oracles.map((kind): (typeof oracles)[number] => ({
-    name: kind.name,
-    begin: (verdicts, spec) => {
-      const observer = observers.get(kind.name);
-      return kind.begin(observer === undefined ? verdicts : new Judge(observer, nobody), spec);
-    },
-  }));
   return {
-    oracles: [...alone, { name: 'patience', begin: patience }],
+    oracles: oracles.map((kind) => ({
+      name: kind.name,
+      begin: (verdicts, spec) => {
+        const observer = observers.get(kind.name);
+        return kind.begin(observer === undefined ? verdicts : new Judge(observer, nobody), spec);
+      },
+    })),
     found: () =>
       [...observers].flatMap(([oracle, { violations }]) => {
         const [first] = violations;
         return first === undefined ? [] : [{ oracle, property: first.name }];
       }),
   };
-}
-
-function patience(): { readonly hearings: { readonly TurnEnded: () => void } } {
-  let turns = 0;
-  const turnEnded = (): void => {
-    turns += 1;
-    if (turns > TURNS_MAX) throw new Error('the run has no end');
-  };
-  return { hearings: { TurnEnded: turnEnded } };
 }

@@ -56,6 +56,8 @@ class Limits {
   readonly flows: LiveFlows;
   readonly #verdicts: Verdicts;
   readonly #counts = new Map<string, number>();
+  /** What the flows that are open count for. */
+  readonly #keys = new Map<LiveFlow, Keys>();
   /** By cluster and source. */
   readonly #sources = new Map<string, Bucket>();
   readonly #ofFlows = new WeakMap<LiveFlow, Bucket>();
@@ -67,7 +69,7 @@ class Limits {
     this.flows = new LiveFlows(
       {
         opened: (flow, isNew, now) => this.#opened(flow, isNew, now),
-        closed: (flow) => this.#count(flow, -1),
+        closed: (flow) => this.#closed(flow),
         forwarded: (flow, now) => this.#forwarded(flow, now),
       },
       instant(0),
@@ -98,16 +100,23 @@ class Limits {
   }
 
   #opened(flow: LiveFlow, isNew: boolean, now: Instant): void {
+    const keys = keysOf(flow);
     if (isNew) {
-      this.#checkCounts(flow);
+      this.#checkCounts(flow, keys);
       this.#checkRate(flow, now);
     }
-    this.#count(flow, 1);
+    this.#keys.set(flow, keys);
+    this.#count(keys, 1);
   }
 
-  #checkCounts(flow: LiveFlow): void {
+  #closed(flow: LiveFlow): void {
+    const keys = this.#keys.get(flow);
+    this.#keys.delete(flow);
+    if (keys !== undefined) this.#count(keys, -1);
+  }
+
+  #checkCounts(flow: LiveFlow, [ofListener, ofAddress, ofSubnet]: Keys): void {
     const { config, settings, client } = flow;
-    const [ofListener, ofAddress, ofSubnet] = keysOf(flow);
     const who = (): string => `a flow of ${client.a},${client.d}:${client.port}`;
     const held = (key: string): number => this.#counts.get(key) ?? 0;
     this.#verdicts.check(OF_LISTENER, held(ofListener) < (config?.maxFlows ?? 0), () => {
@@ -126,8 +135,8 @@ class Limits {
     );
   }
 
-  #count(flow: LiveFlow, change: 1 | -1): void {
-    for (const key of keysOf(flow)) this.#counts.set(key, (this.#counts.get(key) ?? 0) + change);
+  #count(keys: Keys, change: 1 | -1): void {
+    for (const key of keys) this.#counts.set(key, (this.#counts.get(key) ?? 0) + change);
   }
 
   #checkRate({ settings, client }: LiveFlow, now: Instant): void {
@@ -184,7 +193,9 @@ function take(bucket: Bucket, rate: number, burst: number, now: Instant): boolea
 }
 
 /** What a flow counts for: its listener, and its address and its subnet in the cluster it was admitted to. */
-function keysOf({ listener, client, settings }: LiveFlow): [string, string, string] {
+type Keys = readonly [string, string, string];
+
+function keysOf({ listener, client, settings }: LiveFlow): Keys {
   const inCluster = `${listener} ${settings?.cluster ?? ''}`;
   const isIpv4 = client.family === 4;
   const bits = isIpv4 ? settings?.subnetPrefixIpv4 : settings?.subnetPrefixIpv6;
@@ -197,8 +208,8 @@ function keysOf({ listener, client, settings }: LiveFlow): [string, string, stri
 
 /** The first bits of an address, as digits. */
 function prefixOf({ family, a, b, c, d }: Address, bits: number): string {
-  const words = family === 4 ? [a] : [a, b, c, d];
-  const kept = words.map((word, at) => leading(word, bits - 32 * at));
+  if (family === 4) return `${leading(a, bits)}/${bits}`;
+  const kept = [a, b, c, d].map((word, at) => leading(word, bits - 32 * at));
   return `${kept.join(':')}/${bits}`;
 }
 

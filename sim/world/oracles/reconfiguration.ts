@@ -55,6 +55,8 @@ class Configured {
   readonly #directed = new DirectedState();
   readonly #commands = new Map<RequestId, Command>();
   #state: ControlState = EMPTY_STATE;
+  /** What it would be if it had started with the present state, once that was asked. */
+  #fresh: DirectedState | undefined;
   #stopping = false;
   /** Something was directed that changes what data planes are, since the last input. */
   #moved = false;
@@ -79,7 +81,7 @@ class Configured {
 
   compare(): void {
     if (this.#stopping) return;
-    const fresh = startedWith(servedConfig(this.#state));
+    const fresh = (this.#fresh ??= startedWith(servedConfig(this.#state)));
     this.#same('clusters', this.#directed.clusters, fresh.clusters);
     this.#same('listeners', byAddress(this.#directed), byAddress(fresh));
   }
@@ -116,6 +118,7 @@ class Configured {
   }
 
   #apply(command: Command): void {
+    this.#fresh = undefined;
     if (command.kind === 'Reload') {
       this.#state = stateOf(command.config);
       return;
