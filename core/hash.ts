@@ -27,11 +27,16 @@ export function sipHash13(bytes: Uint8Array): Hash64 {
 
 /** FNV-1a whose offset basis is XORed with `seed`, then the tail of splitmix64 (spec §3.4). */
 export function fnv1aSplitMix(seed: Hash64, bytes: Uint8Array): Hash64 {
-  const hash = new Word64(0xcbf29ce4 ^ seed.high, 0x84222325 ^ seed.low);
+  let high = 0xcbf29ce4 ^ seed.high;
+  let low = 0x84222325 ^ seed.low;
   for (const byte of bytes) {
-    hash.low ^= byte;
-    hash.multiply(0x100, 0x1b3);
+    // Times the prime 2^40 + 0x1b3: a double holds what its short half makes of a word.
+    low ^= byte;
+    const carry = Math.floor(((low >>> 0) * 0x1b3) / 2 ** 32);
+    high = (Math.imul(high, 0x1b3) + (low << 8) + carry) | 0;
+    low = Math.imul(low, 0x1b3);
   }
+  const hash = new Word64(high, low);
   hash.xorShiftRight(30);
   hash.multiply(0xbf58476d, 0x1ce4e5b9);
   hash.xorShiftRight(27);

@@ -5,14 +5,13 @@ export function sameValue(one: unknown, other: unknown): boolean {
   if (Object.is(one, other)) return true;
   if (typeof one !== 'object' || typeof other !== 'object') return false;
   if (one === null || other === null || Array.isArray(one) !== Array.isArray(other)) return false;
-  const left = fieldsOf(one);
-  const right = fieldsOf(other);
-  if (left.size !== right.size) return false;
-  for (const [key, value] of left) if (!sameValue(value, right.get(key))) return false;
-  return true;
+  const keys = keysOf(one);
+  if (keys.length !== keysOf(other).length) return false;
+  return keys.every(
+    (key) => Object.hasOwn(other, key) && sameValue(Reflect.get(one, key), Reflect.get(other, key)),
+  );
 }
 
-function fieldsOf(data: object): Map<string, unknown> {
-  const fields: [string, unknown][] = Object.entries(data);
-  return new Map(fields.filter(([, value]) => value !== undefined));
+function keysOf(data: object): string[] {
+  return Object.keys(data).filter((key) => Reflect.get(data, key) !== undefined);
 }
