@@ -24,7 +24,7 @@ export function measureDns(
   const names = Array.from({ length: NAMES }, (_, at) => `host${at}.example.com A\n`);
   writeFileSync(queries, names.join(''));
   return withPrograms(async (launch) => {
-    const lanes = await openLanes(contenders, { placement, kind: 'dns' }, launch);
+    const lanes = await openLanes(contenders, { placement, manners: ['dns'] }, launch);
     const runners = [];
     for (const [number, lane] of lanes.entries()) {
       progress(`${lane.name}: warming up`);

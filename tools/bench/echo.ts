@@ -1,7 +1,7 @@
 /**
  * The backend of a bench: sends every datagram back where it came from. With `dns` it is a name server that knows no names:
  * the query comes back with the bit set that makes it an answer. Prints "listening PORT". Usage:
- * echo.js PORT [dns]
+ * echo.js PORT [dns] [offload]
  */
 import { ipv4, listenerId, type Arrivals } from '../../core/index.ts';
 import { peerDriver } from './peer-driver.ts';
@@ -15,10 +15,10 @@ const IS_ANSWER = 0x80;
 const TURNS_PER_LOOK = 64;
 const PATIENCE_MS = 100;
 
-const [port = '0', kind] = process.argv.slice(2);
-const isDns = kind === 'dns';
+const [port = '0', ...manners] = process.argv.slice(2);
+const isDns = manners.includes('dns');
 const parent = process.ppid;
-const peer = peerDriver();
+const peer = peerDriver({ offload: manners.includes('offload') });
 const { driver } = peer;
 
 const echo: Arrivals = {

@@ -6,7 +6,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Contender } from './contenders.ts';
 import type { Load } from './loads.ts';
-import { backendCommand, freePort, loadCommand, type Backend } from './peers.ts';
+import { backendCommand, freePort, loadCommand, type BackendManner } from './peers.ts';
 import { scratchFolder, start, untilBound, type Placement, type Program } from './processes.ts';
 
 export interface Lane {
@@ -48,10 +48,10 @@ export async function withPrograms<T>(work: (launch: Launch) => Promise<T>): Pro
 /** Starts the contenders, all of which can be had, with one backend. */
 export async function openLanes(
   contenders: readonly (Contender | 'direct')[],
-  { placement, kind }: { placement: Placement; kind?: Backend },
+  { placement, manners = [] }: { placement: Placement; manners?: readonly BackendManner[] },
   launch: Launch,
 ): Promise<Lane[]> {
-  const backend = launch('backend', backendCommand(kind), placement.peers);
+  const backend = launch('backend', backendCommand(...manners), placement.peers);
   const backendPort = Number((await backend.waitFor(/^listening \d+$/)).split(' ')[1]);
   const folder = scratchFolder();
   const lanes: Lane[] = [];

@@ -6,7 +6,7 @@
  *   open MS RATE      so many datagrams a second, over all flows: prints SENT RECEIVED P50 P99 P999, in microseconds;
  *                     with FIRST COUNT behind it, over those flows alone
  *
- * Usage: load.js PORT SOURCE FLOWS ACTIVE WINDOW BYTES IN_BURSTS
+ * Usage: load.js PORT SOURCE FLOWS ACTIVE WINDOW BYTES IN_BURSTS OFFLOAD, the last two 0 or 1
  */
 import { createInterface } from 'node:readline';
 import { parseIp } from '../../core/index.ts';
@@ -18,7 +18,8 @@ import { peerDriver } from './peer-driver.ts';
 
 const [port = '0', source = '127.0.0.1', ...words] = process.argv.slice(2);
 const load = parseLoad(words);
-const sockets = new LoadSockets(peerDriver(parseIp(source, 0)), Number(port), load.flows);
+const peer = peerDriver({ offload: load.offload ?? false, clients: parseIp(source, 0) });
+const sockets = new LoadSockets(peer, Number(port), load.flows);
 let slices = 0;
 
 process.stdout.write('ready\n');

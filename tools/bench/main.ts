@@ -2,13 +2,13 @@
  * `npm run bench`: measures, prints, and with `--check` compares with bars.ts. Run alone, on an
  * idle machine.
  */
-import { writeFileSync } from 'node:fs';
 import { Argument, Command, InvalidArgumentError } from 'commander';
-import { BARS, compareWithBars, type Figure } from './bars.ts';
+import { BARS, compareWithBars } from './bars.ts';
 import { describeMachine } from './machine.ts';
 import type { Context, Options, Part } from './part.ts';
 import { PARTS } from './parts.ts';
 import { killAll, placement } from './processes.ts';
+import { addToRecord, type PartRecord } from './record.ts';
 import { verdictReport } from './report.ts';
 
 interface Words extends Options {
@@ -35,7 +35,7 @@ await new Command('npm run bench --')
   .option('--floor <folder>', 'the folder of the C floors')
   .option('--sozu <file>', 'a binary of Sōzu')
   .option('--against <folder>', 'for cost: the built checkout of an earlier commit')
-  .option('--json <file>', 'write every sample to a file')
+  .option('--json <file>', 'put what was measured into a file, beside other parts that it has')
   .option('--check', 'exit with 1 when a bar of tools/bench/bars.ts is missed')
   .addHelpText('after', moreHelp())
   .action(run)
@@ -60,31 +60,37 @@ Examples:
   npm run bench -- mmsg --floor ../yardstick     the mmsg driver, the C floors beside it
   npm run bench -- soak --minutes 5              memory, descriptors and datagrams of five minutes at half load
   npm run bench -- cost --against ../earlier     what was built since costs a datagram, limits off and on
-  npm run bench -- all --check --json out.json   for a record: compare, and keep the samples`;
+  npm run bench -- all --check --json out.json   for a record: compare, and keep the samples
+  npm run bench -- mmsg --json doc/benchmarks.json && npm run generate    for the document`;
 }
 
 async function run(asked: readonly string[], words: Words): Promise<void> {
   const chosen = PARTS.filter(
     ({ name, inAll }) => asked.includes(name) || (asked.includes('all') && inAll),
   );
-  const figures: Figure[] = [];
-  const measured: Record<string, unknown> = {};
-  for (const part of chosen) {
-    const outcome = await part.run(contextOf(part, words));
-    figures.push(...outcome.figures);
-    measured[part.name] = outcome.data;
-  }
+  const measured: Record<string, PartRecord> = {};
+  for (const part of chosen) measured[part.name] = await runPart(part, words);
+  const figures = Object.values(measured).flatMap((one) => one.figures);
   const verdicts = compareWithBars(figures, BARS);
   if (verdicts.length > 0) print(['', ...verdictReport(verdicts)]);
   if (words.json !== undefined) {
-    const record = { machine: describeMachine(), parts: measured, figures, verdicts };
-    writeFileSync(words.json, `${JSON.stringify(record, undefined, 2)}\n`);
+    addToRecord(words.json, measured);
     note(`wrote ${words.json}`);
   }
   if (words.check === true && verdicts.some(({ met }) => !met)) process.exitCode = 1;
 }
 
-function contextOf({ name }: Part, options: Options): Context {
+async function runPart(part: Part, options: Options): Promise<PartRecord> {
+  const lines: string[] = [];
+  const context = contextOf(part, options, (printed) => {
+    lines.push(...printed);
+    print(printed);
+  });
+  const { figures, results = [], data } = await part.run(context);
+  return { machine: describeMachine(), slices: options.slices, lines, figures, results, data };
+}
+
+function contextOf({ name }: Part, options: Options, show: Context['print']): Context {
   const places = placement();
   if (places.proxy === undefined)
     note('processes are not pinned: taskset or a processor is missing');
@@ -92,7 +98,7 @@ function contextOf({ name }: Part, options: Options): Context {
     options,
     placement: places,
     progress: (text) => note(`${name}: ${text}`),
-    print,
+    print: show,
     collect: () => {
       if (globalThis.gc === undefined) throw new Error('start with node --expose-gc, as npm does');
       globalThis.gc();

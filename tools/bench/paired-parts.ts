@@ -136,7 +136,8 @@ async function runMatches(
   print(absentReport(absent));
   return {
     figures: results.flatMap((result) => pairedFigures(result, part)),
-    data: { results, absent },
+    results,
+    data: { absent },
   };
 }
 
@@ -171,7 +172,7 @@ async function runDns(context: Context): Promise<Outcome> {
   if (!isPossible) return { figures: [], data: { absent } };
   const result = await measureDns(present, pairedOptions(context));
   print(['', ...pairedReport(result)]);
-  return { figures: pairedFigures(result, 'dns'), data: { results: [result], absent } };
+  return { figures: pairedFigures(result, 'dns'), results: [result], data: { absent } };
 }
 
 function pairedOptions({ options, placement, progress }: Context, prefix = ''): PairedOptions {

@@ -32,7 +32,8 @@ export function measurePaired(
 ): Promise<PairedResult> {
   const { placement, progress, warmUpMs } = options;
   return withPrograms(async (launch) => {
-    const lanes = await openLanes(contenders, { placement }, launch);
+    const manners = load.offload === true ? (['offload'] as const) : [];
+    const lanes = await openLanes(contenders, { placement, manners }, launch);
     const runners = [];
     for (const [number, lane] of lanes.entries()) {
       progress(`${lane.name}: warming up`);

@@ -1,5 +1,6 @@
 /** What a bench is made of: parts that run one after the other; each prints what it measured and hands on what is compared. */
 import type { Figure } from './bars.ts';
+import type { PairedResult } from './turns.ts';
 import type { Placement } from './processes.ts';
 
 export interface Options {
@@ -27,6 +28,8 @@ export interface Context {
 
 export interface Outcome {
   readonly figures: readonly Figure[];
+  /** Of a paired part, for plots. */
+  readonly results?: readonly PairedResult[];
   /** For a record: everything that was measured. */
   readonly data: unknown;
 }

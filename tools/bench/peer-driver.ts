@@ -6,7 +6,7 @@ import type { Address } from '../../core/index.ts';
 import { DgramDriver } from '../../shell/drivers/dgram.ts';
 import { loadLibc } from '../../shell/drivers/libc.ts';
 import { MmsgDriver } from '../../shell/drivers/mmsg.ts';
-import { bindingClients } from './client-ports.ts';
+import { bindingClients, withoutOffload } from './peer-libc.ts';
 
 export interface PeerDriver {
   readonly driver: DgramDriver | MmsgDriver;
@@ -14,10 +14,17 @@ export interface PeerDriver {
   run(isDone: () => boolean, waitAtMost: number): Promise<void>;
 }
 
-/** `clients` is the address of sockets that it will connect, if it connects any. */
-export function peerDriver(clients?: Address): PeerDriver {
-  const libc = loadLibc();
-  if (typeof libc === 'string') return eventLoopDriver();
+export interface PeerOptions {
+  /** Trains of datagrams in one piece, both ways. */
+  readonly offload: boolean;
+  /** The address of sockets that it will connect, if it connects any. */
+  readonly clients?: Address | undefined;
+}
+
+export function peerDriver({ offload, clients }: PeerOptions): PeerDriver {
+  const own = loadLibc();
+  if (typeof own === 'string') return eventLoopDriver();
+  const libc = offload ? own : withoutOffload(own);
   const driver = new MmsgDriver(clients === undefined ? libc : bindingClients(libc, clients));
   return {
     driver,

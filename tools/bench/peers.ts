@@ -4,11 +4,11 @@ import { createSocket } from 'node:dgram';
 import { loadWords, type Load } from './loads.ts';
 import { built } from './paths.ts';
 
-export type Backend = 'echo' | 'dns';
+export type BackendManner = 'dns' | 'offload';
 
 /** The backend on any free port; it prints "listening PORT". */
-export function backendCommand(kind: Backend = 'echo'): string[] {
-  return [process.execPath, built('tools/bench/echo.js'), '0', kind];
+export function backendCommand(...manners: readonly BackendManner[]): string[] {
+  return [process.execPath, built('tools/bench/echo.js'), '0', ...manners];
 }
 
 /** `lane` gives a load generator an address of its own, so that the ports of several do not meet. */

@@ -1,6 +1,7 @@
 /** The documents that code has a part in. A test fails when one of them is stale. */
 import { configureDocument } from '../../shell/config/configure-doc.ts';
 import { alertsDocument } from './alerts.ts';
+import { benchmarksDocument, benchmarksPlot } from './benchmarks.ts';
 import { dashboardDocument } from './dashboard.ts';
 import { controlDocument } from './control.ts';
 import { lifecycleDocument } from './lifecycle.ts';
@@ -15,6 +16,8 @@ export interface GeneratedDocument {
 }
 
 export const DOCUMENTS: readonly GeneratedDocument[] = [
+  { path: 'doc/BENCHMARKS.md', generate: (current) => benchmarksDocument(current) },
+  { path: 'doc/benchmarks.svg', generate: () => benchmarksPlot() },
   { path: 'doc/CONFIGURE.md', generate: configureDocument },
   { path: 'doc/CONTROL.md', generate: controlDocument },
   { path: 'doc/LIFECYCLE.md', generate: lifecycleDocument },

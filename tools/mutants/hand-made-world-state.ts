@@ -256,4 +256,35 @@ export const WORLD_STATE_MUTANTS: readonly Mutant[] = [
       "if (socket % 5 !== 0) this.outputs.push({ kind: 'SendToBackend', socket, header, payload });\n  }\n\n  toClient",
     announces: 'some flows never reach their backend',
   },
+  {
+    id: 'due-a-moment-later',
+    file: 'core/data-plane.ts',
+    search: 'if (armed === undefined || armed > now) continue;',
+    replace: 'if (armed === undefined || armed >= now) continue;',
+    announces:
+      'a flow whose time is over at this very instant is left, and asked for again at once',
+  },
+  {
+    id: 'empty-queue-stays',
+    file: 'core/egress-queue.ts',
+    search: 'if (queue.entries.length > 0) left(key);\n      else this.queues.delete(key);',
+    replace: 'if (queue.entries.length > 0) left(key);',
+    announces: 'a socket that blocked once keeps its queue, and whatever comes waits in it',
+  },
+  {
+    id: 'closed-socket-awaited',
+    file: 'core/egress.ts',
+    search:
+      'this.upstreamsBlocked.forget(socket);\n    tally.counters.droppedClosed += this.flows.discard(socket);',
+    replace: 'tally.counters.droppedClosed += this.flows.discard(socket);',
+    announces: 'a socket that closed while it had no room is given up later, for nothing',
+  },
+  {
+    id: 'places-unheard',
+    file: 'core/data-plane.ts',
+    search: 'if (slot === undefined) {\n      listener.counters.droppedUnknownFlow += 1;',
+    replace:
+      'if (slot === undefined || slot % 3 === 2) {\n      listener.counters.droppedUnknownFlow += 1;',
+    announces: 'answers to one flow in three are dropped as those of no flow',
+  },
 ];

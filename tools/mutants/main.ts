@@ -36,6 +36,8 @@ const SHARE_KILLED = 0.9;
 const WORLD_SEEDS_CI = 1;
 /** Of no mutant at all: in CI a plain sweep came before. */
 const CONTROL_SEEDS_CI = 8;
+/** A sweep asks a few of many seeds how their runs relate to others; a matrix has few, and asks many of them. */
+const RELATED_ONE_IN = 4;
 /** Oracles that count what was seen, or find only what no mutant of one build is: two courses of one run. */
 const JUDGE_NOTHING: ReadonlySet<string> = new Set(['coverage', 'replays']);
 /** What these show is work to be done: the ratchet file holds them, and no score. */
@@ -96,7 +98,11 @@ async function run(options: Options): Promise<void> {
   const limits: TrialLimits = {
     core: { seeds, steps, exhaustive, shrink: options.shrink === true },
     // CI knows where each was found, and tries little else.
-    worlds: { seeds: options.ci === true ? WORLD_SEEDS_CI : worldSeeds, exhaustive },
+    worlds: {
+      seeds: options.ci === true ? WORLD_SEEDS_CI : worldSeeds,
+      exhaustive,
+      relatedOneIn: RELATED_ONE_IN,
+    },
   };
   if (withoutFamily !== undefined) {
     const tried = suspects.filter(({ origin }) => isOfWorlds(origin));
@@ -114,15 +120,15 @@ async function run(options: Options): Promise<void> {
 async function tryAll(
   suspects: readonly Suspect[],
   limits: TrialLimits,
-  { ci, worldSeeds, jobs }: Options,
+  { ci, matrix, worldSeeds, jobs }: Options,
 ): Promise<Trial[]> {
   const hints = new Map(readRatchet().map(({ id, found }) => [id, found]));
   const isOfWorld = suspects.every(({ origin }) => isOfWorlds(origin));
   const control: Suspect = { ...CONTROL, origin: isOfWorld ? 'world' : CONTROL.origin };
   let tried = 0;
   const trials = await inParallel([control, ...suspects], jobs, async (suspect) => {
-    // Only CI is in a hurry: seeds to detection are counted from the first one.
-    const hint = ci === true ? hints.get(suspect.mutant.id) : undefined;
+    // Seeds to detection are counted from the first one; CI is in a hurry, and a matrix counts none.
+    const hint = ci === true || matrix === true ? hints.get(suspect.mutant.id) : undefined;
     // One that has moved is looked for everywhere.
     const seeds = hint === undefined ? limits.worlds.seeds : worldSeeds;
     const isShort = ci === true && suspect === control;

@@ -10,6 +10,7 @@ import { GUARD_MUTANTS } from './hand-made-guards.ts';
 import { LIFETIME_MUTANTS } from './hand-made-lifetimes.ts';
 import { TERM_MUTANTS } from './hand-made-terms.ts';
 import { WORKER_MUTANTS } from './hand-made-workers.ts';
+import { WORLD_RELATION_MUTANTS } from './hand-made-world-relations.ts';
 import { WORLD_STATE_MUTANTS } from './hand-made-world-state.ts';
 import { WORLD_TRAFFIC_MUTANTS } from './hand-made-world-traffic.ts';
 import { markFunctions } from './instrument.ts';
@@ -49,10 +50,12 @@ export function handMade(): Suspect[] {
 
 /** Of what only a whole proxy has. */
 export function ofWorlds(): Suspect[] {
-  return [...WORLD_STATE_MUTANTS, ...WORLD_TRAFFIC_MUTANTS, ...WORKER_MUTANTS].map((mutant) => ({
-    origin: 'world',
-    mutant,
-  }));
+  return [
+    ...WORLD_STATE_MUTANTS,
+    ...WORLD_TRAFFIC_MUTANTS,
+    ...WORLD_RELATION_MUTANTS,
+    ...WORKER_MUTANTS,
+  ].map((mutant) => ({ origin: 'world', mutant }));
 }
 
 export function blind(): Suspect[] {

@@ -14,6 +14,8 @@ export interface WorldLimits {
   readonly seeds: number;
   /** Go on after a violation, to see which oracles could have found it alone. */
   readonly exhaustive: boolean;
+  /** Then one seed in so many is asked how its run relates to others, or none. */
+  readonly relatedOneIn?: number | undefined;
   /** Where it was found before: tried first, and counted as one seed. */
   readonly hint?: Place | undefined;
 }
@@ -31,8 +33,8 @@ export interface WorldBuild {
   readonly relations: typeof Metamorphic.RELATIONS;
 }
 
-/** A sweep asks a few of many seeds how their runs relate to others; where all go on, so many of few are asked. */
-const RELATED_ONE_IN = 4;
+/** Several times what a run of any scenario takes. */
+const TURNS_MAX = 50_000;
 
 export async function loadWorlds(directory: string): Promise<WorldBuild> {
   const url = (file: string): string => pathToFileURL(join(directory, file)).href;
@@ -68,7 +70,7 @@ export async function sweepWorlds(
     seeds += 1;
     const place = { scenario: scenario.name, seed, seeds };
     begun(place);
-    const found = await runOne(build, scenario, seed, limits.exhaustive);
+    const found = await runOne(build, scenario, seed, limits);
     for (const oracle of found.oracles) violated.add(oracle);
     if (found.property === undefined) continue;
     const { property, step } = found;
@@ -102,12 +104,12 @@ async function runOne(
   build: WorldBuild,
   scenario: WorldScenario,
   seed: number,
-  exhaustive: boolean,
+  { exhaustive, relatedOneIn }: WorldLimits,
 ): Promise<Finding> {
   const observer = new build.sim.Observer();
   try {
     return exhaustive
-      ? await runLettingAllGoOn(build, scenario, seed, observer)
+      ? await runLettingAllGoOn(build, { scenario, seed, relatedOneIn }, observer)
       : await runToViolation(build, scenario, seed, observer);
   } catch {
     return { property: CRASH, step: observer.step, oracles: [] };
@@ -131,8 +133,7 @@ async function runToViolation(
 
 async function runLettingAllGoOn(
   build: WorldBuild,
-  scenario: WorldScenario,
-  number: number,
+  { scenario, seed: number, relatedOneIn }: Run & Pick<WorldLimits, 'relatedOneIn'>,
   observer: Sim.Observer,
 ): Promise<Finding> {
   const alone = eachAlone(build);
@@ -140,7 +141,7 @@ async function runLettingAllGoOn(
   const run = await build.runWorldSeed(scenario, seed, { observer, oracles: alone.oracles });
   const { violation } = run;
   const findings = alone.found();
-  if (violation === undefined && number % RELATED_ONE_IN === 0) {
+  if (violation === undefined && relatedOneIn !== undefined && number % relatedOneIn === 0) {
     for (const [oracle, relation] of build.relations) {
       const broken = relation({ ...run, seed }, new build.sim.Observer());
       if (broken !== undefined) findings.push({ oracle, property: broken.property });
@@ -159,22 +160,35 @@ interface Alone {
   found(): { readonly oracle: string; readonly property: string }[];
 }
 
-/** Every oracle with an observer of its own, and none that ends the run: what each finds with all others off. */
+/**
+ * Every oracle with an observer of its own, and none that ends the run: what each finds with all others off. A run that would
+ * never end is ended, and keeps what was found in it.
+ */
 function eachAlone({ sim, oracles, Verdicts: Judge }: WorldBuild): Alone {
   const nobody: ReadonlySet<string> = new Set();
   const observers = new Map(oracles.map(({ name }) => [name, new sim.Observer()]));
+  const alone = oracles.map((kind): (typeof oracles)[number] => ({
+    name: kind.name,
+    begin: (verdicts, spec) => {
+      const observer = observers.get(kind.name);
+      return kind.begin(observer === undefined ? verdicts : new Judge(observer, nobody), spec);
+    },
+  }));
   return {
-    oracles: oracles.map((kind) => ({
-      name: kind.name,
-      begin: (verdicts, spec) => {
-        const observer = observers.get(kind.name);
-        return kind.begin(observer === undefined ? verdicts : new Judge(observer, nobody), spec);
-      },
-    })),
+    oracles: [...alone, { name: 'patience', begin: patience }],
     found: () =>
       [...observers].flatMap(([oracle, { violations }]) => {
         const [first] = violations;
         return first === undefined ? [] : [{ oracle, property: first.name }];
       }),
   };
+}
+
+function patience(): { readonly hearings: { readonly TurnEnded: () => void } } {
+  let turns = 0;
+  const turnEnded = (): void => {
+    turns += 1;
+    if (turns > TURNS_MAX) throw new Error('the run has no end');
+  };
+  return { hearings: { TurnEnded: turnEnded } };
 }

@@ -132,8 +132,8 @@ class Group {
    * where the datagrams of others go.
    */
   closes(plane: number): void {
-    if (this.inputs.get(plane) !== 'Flushed') return;
-    this.#verdicts.check(TOGETHER, this.#serving.length === 0, () => {
+    const isDrained = this.inputs.get(plane) === 'Flushed';
+    this.#verdicts.check(TOGETHER, !isDrained || this.#serving.length === 0, () => {
       return `plane ${plane} leaves ${this.#serving.join(', ')}`;
     });
   }
