@@ -41,7 +41,7 @@ function ratios(
 const MMSG_LOADS: readonly Load[] = [...SMALL_LOADS, MANY_FLOWS, LARGE_DATAGRAMS];
 
 export const BARS: readonly Bar[] = [
-  ...ratios('dgram', 'sozu-udp over yardstick', SMALL_LOADS, [1.15]),
+  ...ratios('dgram', 'sozu-udp dgram over yardstick', SMALL_LOADS, [1.15]),
   ...ratios('mmsg', 'sozu-udp mmsg over floor-gso', MMSG_LOADS, [1.2, 1.2, 1.2, 1.25, 1.2]),
   ...ratios('mmsg', 'sozu-udp mmsg over nginx', MMSG_LOADS, [0.5, 0.65, 0.75, 0.75, 0.55]),
   ...ratios('mmsg', 'sozu-udp mmsg over floor-gso gro', [BURSTS], [1.25]),
@@ -52,7 +52,7 @@ export const BARS: readonly Bar[] = [
   { figure: 'workers, share of the busier of two', atMost: 0.6, unit: '' },
   { figure: 'dns, 1000 source ports, mmsg, responses = 1 over nginx', atMost: 1, unit: '' },
   { figure: 'dns, 1000 source ports, mmsg, responses = 0 over dnsdist', atMost: 1.1, unit: '' },
-  ...ratios('cost', 'sozu-udp over earlier', SMALL_LOADS, [1.05]),
+  ...ratios('cost', 'sozu-udp dgram over earlier', SMALL_LOADS, [1.05]),
   ...ratios('cost', 'with limits over earlier', SMALL_LOADS, [1.1]),
   ...ratios('recorder', 'recorder on over recorder off', SMALL_LOADS, [1.05]),
   { figure: 'memory, a live flow over sockets', atMost: 512, unit: 'bytes' },

@@ -47,7 +47,7 @@ deny = [${DENIED.join(', ')}]
 `;
 
 const DGRAM = 'io = "dgram"\n';
-export const PRODUCT: Contender = productOf('sozu-udp', ROOT, { top: DGRAM });
+export const PRODUCT: Contender = productOf('sozu-udp dgram', ROOT, { top: DGRAM });
 
 /** With every limit on, none of which is ever reached. */
 export const LIMITED: Contender = productOf('with limits', ROOT, {

@@ -7,7 +7,14 @@ import { join } from 'node:path';
 import type { Contender } from './contenders.ts';
 import type { Load } from './loads.ts';
 import { backendCommand, freePort, loadCommand, type BackendManner } from './peers.ts';
-import { scratchFolder, start, untilBound, type Placement, type Program } from './processes.ts';
+import {
+  removeScratch,
+  scratchFolder,
+  start,
+  untilBound,
+  type Placement,
+  type Program,
+} from './processes.ts';
 
 export interface Lane {
   readonly name: string;
@@ -25,7 +32,7 @@ export type Launch = (
   processors: string | undefined,
 ) => Program;
 
-/** Runs `work`, which launches programs: rejects when one of them ends, and stops all of them in the end. */
+/** Runs `work`, which launches programs: rejects when one of them ends. In the end all of them stop, and scratch folders go. */
 export async function withPrograms<T>(work: (launch: Launch) => Promise<T>): Promise<T> {
   const programs: Program[] = [];
   let fail: (error: Error) => void = () => undefined;
@@ -42,6 +49,7 @@ export async function withPrograms<T>(work: (launch: Launch) => Promise<T>): Pro
     return await Promise.race([broken, work(launch)]);
   } finally {
     await Promise.all(programs.map((program) => program.stop()));
+    removeScratch();
   }
 }
 

@@ -45,12 +45,14 @@ export function describeMachine(): Machine {
   };
 }
 
-/** The first version number that it prints. */
+/** What it calls its version, or else the first number of that kind. */
 function versionOf(name: string, words: readonly string[]): string | undefined {
   const path = findProgram(name);
   if (path === undefined) return undefined;
   const { stdout, stderr } = spawnSync(path, words, { encoding: 'utf8' });
-  return /\d+\.\d+(?:\.\d+)*/.exec(stderr + stdout)?.[0];
+  const text = stderr + stdout;
+  const named = /version\D{0,12}(\d+(?:\.\d+)+)/i.exec(text)?.[1];
+  return named ?? /\d+(?:\.\d+)+/.exec(text)?.[0];
 }
 
 function git(...words: readonly string[]): string {

@@ -1,6 +1,6 @@
 /**
- * A plot of what round trips cost, as SVG: for each load a bar for each program, with its quartiles. Its text has the colour
- * that the reader's page asks for, light or dark.
+ * A plot of what round trips cost, as SVG: for each load, in a scale of its own, a bar for each program with its quartiles. Its
+ * text has the colour that the reader's page asks for, light or dark.
  */
 import type { Quartiles } from './statistics.ts';
 import type { PairedResult } from './turns.ts';
@@ -32,15 +32,12 @@ const BAR = 12;
 /** Pure: results in, the text of a file out. Results of one load are one group, in which each program is shown once. */
 export function plotRoundTrips(results: readonly PairedResult[], options: PlotOptions): string {
   const groups = groupsOf(results);
-  const longest = Math.max(
-    1,
-    ...groups.flatMap(({ bars }) => bars.map(({ spread }) => spread.upper)),
-  );
-  const scale = (WIDTH - LABELS - VALUES) / longest;
   const parts: string[] = [];
   let y = TOP;
   for (const { name, bars } of groups) {
     y += HEAD;
+    const longest = Math.max(1, ...bars.map(({ spread }) => spread.upper));
+    const scale = (WIDTH - LABELS - VALUES) / longest;
     parts.push(text(0, y - 8, name, 'load'));
     for (const bar of bars) {
       parts.push(row(bar, y, scale, options.isOwn(bar.name)));

@@ -33,17 +33,21 @@ interface Waiter {
 
 const SILENCE_MS = 20_000;
 const running = new Set<ChildProcess>();
-process.once('exit', killAll);
+process.once('exit', () => {
+  killAll();
+  removeScratch();
+});
 let scratch: string | undefined;
 
-/** A new folder for what programs of this bench read and write. It goes when the bench does. */
+/** A new folder for what programs of this bench read and write. It goes with `removeScratch`, or when the bench ends. */
 export function scratchFolder(): string {
-  if (scratch === undefined) {
-    const folder = mkdtempSync(join(tmpdir(), 'sozu-udp-bench-'));
-    process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-    scratch = folder;
-  }
+  scratch ??= mkdtempSync(join(tmpdir(), 'sozu-udp-bench-'));
   return mkdtempSync(join(scratch, 'run-'));
+}
+
+export function removeScratch(): void {
+  if (scratch !== undefined) rmSync(scratch, { recursive: true, force: true });
+  scratch = undefined;
 }
 
 /**

@@ -13,7 +13,7 @@ import { readRecord, type BenchRecord } from '../bench/record.ts';
 
 const RECORD = join(ROOT, 'doc/benchmarks.json');
 /** The parts whose round trips are plotted. */
-const PLOTTED = ['mmsg', 'dgram', 'dns'];
+const PLOTTED = ['mmsg', 'dns'];
 
 /** The document with what the record says now. Throws on a missing marker. */
 export function benchmarksDocument(
@@ -31,7 +31,8 @@ export function benchmarksPlot(record: BenchRecord = readRecord(RECORD)): string
   return plotRoundTrips(
     PLOTTED.flatMap((name) => record.parts[name]?.results ?? []),
     {
-      title: 'Processor time of the proxy per round trip: median and quartiles',
+      title:
+        'Processor time of the proxy per round trip: median and quartiles, each load in its own scale',
       isOwn: (name) => /sozu-udp|mmsg/.test(name),
     },
   );
