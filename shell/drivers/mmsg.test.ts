@@ -229,6 +229,31 @@ function ownLaws(real: Libc): void {
     expect(heard).toEqual([...turn, ...turn]);
   });
 
+  test('sends nothing on what has the descriptor of the socket that was sent on last', async () => {
+    const { client, backend } = bench.pair();
+    const other = bench.world.peer(LOCAL);
+    await bench.turn((ports) => {
+      ports.sendToBackend(UPSTREAM, undefined, bytes(1));
+      ports.sendToClient(FRONT, client.address, undefined, bytes(1));
+    });
+    bench.call((ports) => {
+      ports.closeListener(FRONT);
+      ports.closeUpstream(UPSTREAM);
+    });
+    bench.connect(OTHER_UPSTREAM, other.address);
+    bench.listen(OTHER_FRONT, LOCAL);
+    const failures = await bench.turn((ports) => {
+      ports.sendToBackend(UPSTREAM, undefined, bytes(2));
+      ports.sendToClient(FRONT, client.address, undefined, bytes(2));
+    });
+    expect(failures).toMatchObject([{ errno: 'EBADF' }, { errno: 'EBADF' }]);
+    await bench.world.settle();
+    const lengths = [client, backend, other].map(({ mailbox }) =>
+      mailbox.map((one) => one.payload.length),
+    );
+    expect(lengths).toEqual([[1], [1], []]);
+  });
+
   test('finds its listeners under the names that the kernel gives them', () => {
     const driver = new MmsgDriver(real);
     const socket = { ipv6Only: false, receiveBuffer: 8_192, sendBuffer: 8_192 };

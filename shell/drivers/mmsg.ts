@@ -52,6 +52,9 @@ export class MmsgDriver implements Ports {
   private dueAt: Instant | undefined;
   private readonly listeners = new Map<ListenerId, ListenerLine>();
   private readonly upstreams = new Map<SocketId, UpstreamLine>();
+  /** What was sent on last. */
+  private lastUpstream: UpstreamLine | undefined;
+  private lastListener: ListenerLine | undefined;
   private turns = 0;
   /** By descriptor. */
   private readonly lines: (Line | undefined)[] = [];
@@ -149,7 +152,10 @@ export class MmsgDriver implements Ports {
   }
 
   sendToBackend(socket: SocketId, header: Uint8Array | undefined, payload: Uint8Array): void {
-    const line = this.upstreams.get(socket);
+    // Runs of a flow need no look-up, and neither do the replies of a listener.
+    let line = this.lastUpstream;
+    if (line?.id !== socket) line = this.upstreams.get(socket);
+    this.lastUpstream = line;
     if (line !== undefined) return this.outbox.toBackend(line, header, payload);
     return this.outbox.fail({ direction: 'to-backend', cause: 'error', socket, errno: 'EBADF' });
   }
@@ -160,7 +166,9 @@ export class MmsgDriver implements Ports {
     from: Address | undefined,
     payload: Uint8Array,
   ): void {
-    const line = this.listeners.get(listener);
+    let line = this.lastListener;
+    if (line?.id !== listener) line = this.listeners.get(listener);
+    this.lastListener = line;
     if (line !== undefined) return this.outbox.toClient(line, dst, from, payload);
     return this.outbox.fail({ direction: 'to-client', cause: 'error', listener, errno: 'EBADF' });
   }
@@ -298,6 +306,8 @@ export class MmsgDriver implements Ports {
 
   private closeLine(line: Line | undefined): void {
     if (line === undefined) return;
+    this.lastUpstream = undefined;
+    this.lastListener = undefined;
     this.outbox.close(line);
     this.lines[line.fd] = undefined;
     this.libc.close(line.fd);
