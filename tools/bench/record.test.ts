@@ -18,6 +18,13 @@ test('a part measured anew takes the place of the old one, and the others stay',
   expect(parts['core']?.lines).toEqual(['kept']);
 });
 
+test('a figure that is not a number is still none when it is read, so it misses its bar', () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'bench-record-')), 'record.json');
+  const figures = [{ name: 'x', value: Number.NaN }];
+  addToRecord(file, { dgram: { ...part([]), figures } });
+  expect(readRecord(file).parts['dgram']?.figures[0]?.value).toBeNaN();
+});
+
 test('another file is left as it is', () => {
   const file = join(mkdtempSync(join(tmpdir(), 'bench-record-')), 'other.json');
   writeFileSync(file, '{"name":"x"}');

@@ -28,7 +28,7 @@ const EMPTY_RECORD: BenchRecord = { schema: 1, parts: {} };
 
 /** Throws when the file is of another kind. */
 export function readRecord(file: string): BenchRecord {
-  const record: BenchRecord = JSON.parse(readFileSync(file, 'utf8'));
+  const record: BenchRecord = JSON.parse(readFileSync(file, 'utf8'), withoutNull);
   if (record.schema !== 1) throw new Error(`${file} is no record of this bench`);
   return record;
 }
@@ -38,4 +38,9 @@ export function addToRecord(file: string, parts: Readonly<Record<string, PartRec
   const before = existsSync(file) ? readRecord(file) : EMPTY_RECORD;
   const record = { ...before, parts: { ...before.parts, ...parts } };
   writeFileSync(file, `${JSON.stringify(record, undefined, 1)}\n`);
+}
+
+/** JSON has no word for a figure that is not a number, and null would be less than any bar. */
+function withoutNull(key: string, value: unknown): unknown {
+  return key === 'value' && value === null ? Number.NaN : value;
 }
