@@ -2,7 +2,7 @@
  * What the batching driver knows of an open socket. Classes, so that every line of a kind has its fields in one order: what is
  * called for each datagram finds them without a look at the object's shape.
  */
-import type { ListenerId, SocketId } from '../../core/index.ts';
+import type { Address, ListenerId, SocketId } from '../../core/index.ts';
 
 /** No place, in a list of sends that wait. */
 export const NONE = -1;
@@ -30,6 +30,8 @@ export class Channel {
 export class ListenerLine extends Channel {
   readonly kind = 'listener' as const;
   readonly id: ListenerId;
+  /** What it is bound to, and the port of that, which is looked at for each datagram. */
+  readonly address: Address;
   readonly port: number;
   /** Whether arrivals say which local address they were sent to. */
   readonly isWildcard: boolean;
@@ -39,12 +41,13 @@ export class ListenerLine extends Channel {
   constructor(
     { fd, family, largestSegment }: Channel,
     id: ListenerId,
-    port: number,
+    address: Address,
     isWildcard: boolean,
   ) {
     super(fd, family, largestSegment);
     this.id = id;
-    this.port = port;
+    this.address = address;
+    this.port = address.port;
     this.isWildcard = isWildcard;
   }
 }

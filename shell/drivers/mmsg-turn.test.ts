@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs';
+import { constants } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { after, microseconds, socketId, type Arrivals } from '../../core/index.ts';
@@ -92,6 +93,16 @@ function turnTests(real: Libc): void {
     waiting.turn(0);
     expect(wakes).toBe(1);
     waiting.close();
+  });
+
+  test('goes on after a signal, and gives up where the kernel does not let it wait', () => {
+    let answer = -constants.errno.EINTR;
+    const denied = new MmsgDriver({ ...real, epollWait: () => answer });
+    denied.attach(silent);
+    denied.turn(1_000);
+    answer = -constants.errno.EPERM;
+    expect(() => denied.turn(1_000)).toThrow('epoll_wait answers EPERM');
+    denied.close();
   });
 
   test('tells arrivals, then the timer, ends the turn, and serves the wake after it', () => {

@@ -116,14 +116,14 @@ export class MmsgDriver implements Ports {
 
   openListener(id: ListenerId, address: Address, wanted: ListenerSocket): Opened {
     const bound = this.sockets.listener(address, wanted);
-    const port = bound < 0 ? 0 : this.sockets.portOf(bound);
+    const at = { ...address, port: bound < 0 ? 0 : this.sockets.portOf(bound) };
     const fd = this.watched(bound);
     if (fd < 0) {
-      if (bound >= 0) this.sockets.closed(port);
+      if (bound >= 0) this.sockets.closed(at);
       return errnoName(fd);
     }
     const channel = new Channel(fd, address.family, this.largestSegment);
-    const line = new ListenerLine(channel, id, port, isUnspecified(address));
+    const line = new ListenerLine(channel, id, at, isUnspecified(address));
     this.listeners.set(id, line);
     this.lines[fd] = line;
     return undefined;
@@ -133,7 +133,7 @@ export class MmsgDriver implements Ports {
     const line = this.listeners.get(listener);
     this.listeners.delete(listener);
     this.closeLine(line);
-    if (line !== undefined) this.sockets.closed(line.port);
+    if (line !== undefined) this.sockets.closed(line.address);
   }
 
   openUpstream(id: SocketId, backend: Address, source: Address | undefined): Opened {

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { ipv4, ipv6, parseIp, type Address } from '../../core/index.ts';
-import { bytes, FRONT, LOCAL, LOCAL_IPV6, LOOPBACK } from '../../test/driver-bench.ts';
+import { bytes, FRONT, LOCAL, LOCAL_IPV6, LOOPBACK, OTHER_FRONT } from '../../test/driver-bench.ts';
 import { needIpv6, needKoffi } from '../../test/e2e/peers.ts';
 import { LoopbackPeer } from '../../test/loopback-peer.ts';
 import { silent } from './mmsg-world.laws.ts';
@@ -102,6 +102,17 @@ function sharingTests(real: Libc): void {
     for (const driver of drivers) driver.closeListener(FRONT);
     expect(stranger.openListener(FRONT, at, SOCKET)).toBeUndefined();
     expect(drivers[0]?.openListener(FRONT, at, SOCKET)).toBe('EADDRINUSE');
+  });
+
+  test('siblings at one address of a port join nobody at another, who would share with anybody', () => {
+    const { at } = group({ siblings: siblingMemory() }, LOCAL);
+    const elsewhere = { ...at, a: LOOPBACK + 1 };
+    const stranger = new MmsgDriver(real, { siblings: siblingMemory() });
+    expect(stranger.openListener(FRONT, elsewhere, SOCKET)).toBeUndefined();
+    for (const driver of drivers) {
+      expect(driver.openListener(OTHER_FRONT, elsewhere, SOCKET)).toBe('EADDRINUSE');
+    }
+    drivers.push(stranger);
   });
 }
 

@@ -66,14 +66,15 @@ export class Sockets {
     }
     return siblings.alone(() => {
       const fd = this.amongSiblings(siblings, address, wanted);
-      if (fd >= 0) siblings.bound(this.portOf(fd));
+      if (fd >= 0) siblings.bound({ ...address, port: this.portOf(fd) });
       return fd;
     });
   }
 
-  /** A listener's socket, which was open, is closed. */
-  closed(port: number): void {
-    this.siblings?.closed(port);
+  /** A listener's socket, which was bound to `address`, is closed. */
+  closed(address: Address): void {
+    const { siblings } = this;
+    siblings?.alone(() => siblings.closed(address));
   }
 
   /** Connected to `backend`, bound to `source` if one is given. */
@@ -117,9 +118,7 @@ export class Sockets {
       const failed = this.bindListener(fd, address, wanted);
       return failed < 0 ? failed : this.setOption(fd, SOL_SOCKET, SO_REUSEPORT, 1);
     });
-    if (first >= 0 || errnoName(first) !== 'EADDRINUSE' || siblings.at(address.port) === 0) {
-      return first;
-    }
+    if (first >= 0 || errnoName(first) !== 'EADDRINUSE' || !siblings.have(address)) return first;
     return this.open(address.family, (fd) => {
       const shared = this.setOption(fd, SOL_SOCKET, SO_REUSEPORT, 1);
       const failed = shared < 0 ? shared : this.bindListener(fd, address, wanted);

@@ -52,12 +52,18 @@ export class Watch {
     return this.next < this.count;
   }
 
-  /** Waits until there are events, and no longer than so many whole milliseconds, or a second. */
+  /**
+   * Waits until there are events, and no longer than so many whole milliseconds, or a second. Throws where the kernel does
+   * not let it wait: whoever went on would turn in circles, and hear neither datagrams nor a wake.
+   */
   wait(milliseconds: number): void {
+    const { libc, epoll, arena } = this;
     const timeout = Math.min(Math.max(milliseconds, 0), LONGEST_WAIT);
     this.next = 0;
+    this.count = libc.epollWait(epoll, arena.address + this.events, EVENTS, timeout);
     // A signal that ends it is no event.
-    this.count = this.libc.epollWait(this.epoll, this.arena.address + this.events, EVENTS, timeout);
+    if (this.count >= 0 || errnoName(this.count) === 'EINTR') return;
+    throw new Error(`epoll_wait answers ${errnoName(this.count)}`);
   }
 
   /** The next event is the current one from now on; its descriptor, or undefined when none is left. */

@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { expect, test } from 'vitest';
 import { skip } from '../../test/e2e/peers.ts';
 import { loadLibc } from '../drivers/libc.ts';
-import { choose, type Wanted } from './choose.ts';
+import { choose, whatIsMissing, type Wanted } from './choose.ts';
 
 const NONE = 'koffi does not load: Error: not there';
 const wanted = (io: Wanted['io'], workers: Wanted['workers'] = 1): Wanted => {
@@ -26,4 +26,16 @@ test('takes mmsg where it can be had, with as many workers as are wanted', (cont
   expect(choose(wanted('auto', 3))).toMatchObject(found);
   const workers = availableParallelism();
   return expect(choose(wanted('mmsg', 'auto'))).toMatchObject({ workers, reason: 'io = "mmsg"' });
+});
+
+test.for([
+  ['recvmmsg', 'recvmmsg'],
+  ['sendmmsg', 'sendmmsg'],
+  ['send', 'send'],
+  ['epollWait', 'epoll_wait'],
+] as const)('a sandbox without %s leaves no mmsg', ([method, call], context) => {
+  const libc = loadLibc();
+  if (typeof libc === 'string') return skip(context, 'mmsg cannot be had here');
+  const eperm = -1;
+  return expect(whatIsMissing({ ...libc, [method]: () => eperm })).toBe(`${call} answers EPERM`);
 });

@@ -52,12 +52,16 @@ export function hostOf(
 }
 
 /** Asked of no descriptor at all, a kernel that has the calls says so; a sandbox may not let them through. */
-function whatIsMissing(): string | undefined {
-  const libc: Libc | string = loadLibc();
+export function whatIsMissing(libc: Libc | string = loadLibc()): string | undefined {
   if (typeof libc === 'string') return libc;
-  for (const call of ['recvmmsg', 'sendmmsg'] as const) {
-    const answer = errnoName(libc[call](-1, 0, 0));
-    if (answer !== 'EBADF') return `${call} answers ${answer}`;
+  const answers = {
+    recvmmsg: libc.recvmmsg(-1, 0, 0),
+    sendmmsg: libc.sendmmsg(-1, 0, 0),
+    send: libc.send(-1, 0, 0),
+    epoll_wait: libc.epollWait(-1, 0, 1, 0),
+  };
+  for (const [call, answer] of Object.entries(answers)) {
+    if (errnoName(answer) !== 'EBADF') return `${call} answers ${errnoName(answer)}`;
   }
   return undefined;
 }
