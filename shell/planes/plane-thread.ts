@@ -55,7 +55,8 @@ export class PlaneThread {
   }
 
   endTurn(): void {
-    if (this.directives.length === 0) return;
+    // Once it is over nothing is done, and nobody is to wait for it.
+    if (this.directives.length === 0 || this.isOver) return;
     this.directed += 1;
     this.say({ kind: 'Direct', turn: this.directed, messages: this.directives });
     this.directives = [];
@@ -71,13 +72,13 @@ export class PlaneThread {
     });
   }
 
-  /** The blocks of what it recorded; none when it is over. */
+  /** The blocks of what it recorded. Rejects when it is over: that is gone with it. */
   trace(reason: DumpReason, configuration: string): Promise<readonly Uint8Array[]> {
-    if (this.isOver) return Promise.resolve([]);
+    if (this.isOver) return Promise.reject(gone());
     this.requests += 1;
     const request = this.requests;
-    return new Promise((whole) => {
-      this.traces.set(request, { blocks: [], whole });
+    return new Promise((whole, fail) => {
+      this.traces.set(request, { blocks: [], whole, fail });
       this.say({ kind: 'Dump', request, reason, configuration });
     });
   }
@@ -154,7 +155,8 @@ export class PlaneThread {
     this.done = this.directed;
     for (const answered of this.reading.values()) answered();
     this.reading.clear();
-    for (const request of this.traces.keys()) this.endTrace(request);
+    for (const { fail } of this.traces.values()) fail(gone());
+    this.traces.clear();
     this.hooks.done();
   }
 }
@@ -163,4 +165,9 @@ export class PlaneThread {
 interface Trace {
   readonly blocks: Uint8Array[];
   readonly whole: (blocks: readonly Uint8Array[]) => void;
+  readonly fail: (error: Error) => void;
+}
+
+function gone(): Error {
+  return new Error('the worker has ended, and what it recorded with it');
 }

@@ -64,8 +64,10 @@ function tell(): void {
   reports = [];
   const areMoved = heard.some(({ kind }) => kind === 'ListenerOpened' || kind === 'ListenerClosed');
   say({ kind: 'Heard', reports: heard, sockets: areMoved ? openSockets() : undefined });
-  const hasStopped = heard.some(({ kind }) => kind === 'Stopped');
-  if (hasStopped) say({ kind: 'Ended', figures: figuresNow() });
+  if (!heard.some(({ kind }) => kind === 'Stopped')) return;
+  // Whoever waits for a trace gets all of it: after the end nobody listens.
+  while (dumps.length > 0) goOnDumping();
+  say({ kind: 'Ended', figures: figuresNow() });
 }
 
 function obey(): void {
