@@ -55,6 +55,23 @@ test('a dry run of a broken file tells its problems', async () => {
   expect(await dryRun(reloader)).toMatchObject({ ok: false, problems: [{ line: 1 }] });
 });
 
+test('what applies from the next start is told by its name in the file, until the file has it as at the start', async () => {
+  const { reloader, file, text } = await started();
+  const changed = `workers = 2\ncommand_socket = "other.sock"\nrecorder_segment_size = 65536\n${text}`;
+  writeFileSync(file, changed);
+  const names = ['workers', 'command_socket', 'recorder'];
+  expect(await dryRun(reloader)).toMatchObject({ ok: true, atNextStart: names });
+  expect(reloader.atNextStart).toEqual([]);
+  reloader.reload('command');
+  expect(reloader.atNextStart).toEqual(names);
+  writeFileSync(file, `weight = 1\n${changed}`);
+  reloader.reload('command');
+  expect(reloader.atNextStart).toEqual(names);
+  writeFileSync(file, text);
+  reloader.reload('command');
+  expect(reloader.atNextStart).toEqual([]);
+});
+
 function dryRun(reloader: Reloader): Promise<DryRun> {
   return new Promise((resolve) => reloader.dryRun(resolve));
 }

@@ -30,6 +30,8 @@ export type DryRun =
       readonly problems: readonly Problem[];
       readonly commands: readonly ConfigCommand[];
       readonly preview: Preview;
+      /** Keys and tables of the file that would apply from the next start. */
+      readonly atNextStart: readonly string[];
     }
   | (Refused & { readonly problems: readonly Problem[] });
 
@@ -43,15 +45,17 @@ export interface ReloaderOptions {
   readonly adopted?: ((settings: ShellSettings) => void) | undefined;
 }
 
+/** What a reload leaves as it was at the start, by the names that the file has for it. */
 const SET_AT_THE_START = [
-  'io',
-  'workers',
-  'steer',
-  'commandSocket',
-  'logTarget',
-  'watchConfig',
-  'admin',
-  'statsd',
+  ['io', 'io'],
+  ['workers', 'workers'],
+  ['steer', 'steer'],
+  ['commandSocket', 'command_socket'],
+  ['logTarget', 'log_target'],
+  ['watchConfig', 'watch_config'],
+  ['recorder', 'recorder'],
+  ['admin', 'admin'],
+  ['statsd', 'metrics'],
 ] as const;
 
 export class Reloader {
@@ -60,6 +64,7 @@ export class Reloader {
   private readonly proxy: ReloaderOptions['proxy'];
   private readonly log: Log;
   private readonly adopted: (settings: ShellSettings) => void;
+  private readonly started: ShellSettings;
   private current: ShellSettings;
   private record: ReloadRecord;
 
@@ -67,6 +72,7 @@ export class Reloader {
     this.file = file;
     this.proxy = proxy;
     this.log = log;
+    this.started = settings;
     this.current = settings;
     this.adopted = adopted ?? ((): void => undefined);
     const outcome: ReloadOutcome = {
@@ -91,6 +97,11 @@ export class Reloader {
     return this.current;
   }
 
+  /** Keys and tables of that file that apply from the next start, because they are not what the process was started with. */
+  get atNextStart(): readonly string[] {
+    return this.changedSinceStart(this.current);
+  }
+
   /** Reads `file`, the one of the start unless given, and gives it to the proxy: all of it, or nothing with an error in it. */
   reload(
     cause: ReloadCause,
@@ -107,34 +118,41 @@ export class Reloader {
 
   /** What `reload` would do, while nothing changes. */
   dryRun(answered: (result: DryRun) => void, file: string = this.file): void {
-    const { config, problems } = loadConfig(file, readEnvironment(), 'refused');
-    if (config === undefined) {
+    const { config, settings, problems } = loadConfig(file, readEnvironment(), 'refused');
+    if (config === undefined || settings === undefined) {
       const message = 'the file has errors';
       return answered({ ok: false, error: { kind: 'Invalid', message }, problems });
     }
-    return this.preview(config, problems, answered);
+    const atNextStart = this.changedSinceStart(settings);
+    return this.preview(config, { problems, atNextStart }, answered);
   }
 
   private preview(
     config: Config,
-    problems: readonly Problem[],
+    said: { readonly problems: readonly Problem[]; readonly atNextStart: readonly string[] },
     answered: (result: DryRun) => void,
   ): void {
     this.proxy.command({ kind: 'Preview', config }, (reply) => {
-      if (!reply.ok) return answered({ ...reply, problems });
+      if (!reply.ok) return answered({ ...reply, problems: said.problems });
       if (reply.answer?.kind !== 'Previewed') return;
       const { commands, preview } = reply.answer;
-      answered({ ok: true, problems, commands, preview });
+      answered({ ok: true, ...said, commands, preview });
     });
   }
 
   /** What the shell opened at its start stays open. */
   private adopt(settings: ShellSettings): void {
-    for (const key of SET_AT_THE_START) {
-      if (isDeepStrictEqual(settings[key], this.current[key])) continue;
-      this.log.warn({ setting: key }, 'changed in the file: it applies from the next start');
-    }
     this.current = settings;
+    for (const setting of this.atNextStart) {
+      this.log.warn({ setting }, 'changed in the file: it applies from the next start');
+    }
     this.adopted(settings);
+  }
+
+  private changedSinceStart(settings: ShellSettings): readonly string[] {
+    const changed = SET_AT_THE_START.filter(
+      ([key]) => !isDeepStrictEqual(settings[key], this.started[key]),
+    );
+    return changed.map(([, name]) => name);
   }
 }

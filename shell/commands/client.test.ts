@@ -52,9 +52,10 @@ describe('values of options', () => {
 
 describe('answers for people', () => {
   test('are lines, tables and what is nested, in this order', () => {
-    const answer = { a: 1, rows: [{ x: 1, y: 'one' }, { x: 22 }], inner: { b: true }, c: null };
+    const rows = [{ x: 1, y: 'one' }, { x: 22 }];
+    const answer = { a: 1, rows, none: [], names: ['m', 'n'], inner: { b: true }, c: null };
     expect(render(answer, PLAIN)).toBe(
-      'a: 1\nc: \n\nrows\n x  y\n 1  one\n22\n\ninner\n  b: yes\n',
+      'a: 1\nc: \n\nrows\n x  y\n 1  one\n22\n\nnames\n  m\n  n\n\ninner\n  b: yes\n',
     );
     expect(render({ rows: [{ x: 1 }] }, PLAIN)).toBe('x\n1\n');
     expect(render({ rows: [] }, PLAIN)).toBe('none\n');

@@ -27,7 +27,7 @@ export function addProcessCommands(program: Command): void {
     'counters and gauges, by the names of /metrics',
     'metrics get --names sozu_udp_active_flows',
   )
-    .option('--names <names...>', 'only these')
+    .option('--names <names...>', 'only these, each as a whole')
     .action(
       action((options: ClientOptions & { readonly names?: readonly string[] }) => {
         return askOnce(options, { command: 'metrics get', names: options.names });

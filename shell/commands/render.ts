@@ -20,6 +20,7 @@ export function render(answer: unknown, options: RenderOptions): string {
   const lines = entries.map(([key, value]) => {
     const name = chalk.bold(printable(key));
     if (isTable(value)) return value.length === 0 ? '' : `\n${name}\n${table(value, options)}`;
+    if (isList(value)) return `\n${name}\n${value.map((item) => `  ${plain(item)}\n`).join('')}`;
     if (isObject(value)) return `\n${name}\n${indent(render(value, options))}`;
     return `${name}: ${plain(value)}\n`;
   });
@@ -95,6 +96,11 @@ function indent(text: string): string {
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null;
+}
+
+/** Of plain values, a line for each. */
+function isList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value) && !value.some(isObject);
 }
 
 function isTable(value: unknown): value is readonly Readonly<Record<string, unknown>>[] {

@@ -37,11 +37,11 @@ export function cannotListen({ address, errno }: ListenerFailed): WireReply {
 }
 
 /** A reload that left a listener closed was done; the answer says which. */
-export function reloadReply(outcome: ReloadOutcome): WireReply {
+export function reloadReply(outcome: ReloadOutcome, atNextStart: readonly string[]): WireReply {
   if (!outcome.ok) return refusal(outcome.error, outcome.problems);
   const { changed, generation, commands, failures, problems } = outcome;
   const failed = failures.map(({ address, errno }) => `${formatAddress(address)}: ${errno}`);
-  const answer = { commands, problems, not_listening: failed };
+  const answer = { commands, problems, not_listening: failed, at_next_start: atNextStart };
   return { ok: true, changed, generation, answer };
 }
 

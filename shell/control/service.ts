@@ -194,8 +194,13 @@ export class ControlService {
 
   /** Reads the file again: the whole of it, or nothing with an error in it. */
   private reload(file: string | undefined): Promise<WireReply> {
+    const { reloader } = this;
     return new Promise((resolve) => {
-      this.reloader.reload('command', (outcome) => resolve(reloadReply(outcome)), file);
+      reloader.reload(
+        'command',
+        (outcome) => resolve(reloadReply(outcome, reloader.atNextStart)),
+        file,
+      );
     });
   }
 
@@ -209,6 +214,7 @@ export class ControlService {
           keys: run.preview.keys,
           listeners: views.previewViews(run.preview),
           problems: run.problems,
+          at_next_start: run.atNextStart,
         };
         return resolve({ ok: true, changed: false, generation, answer });
       }, file);
@@ -270,7 +276,7 @@ export class ControlService {
   private async why(client: Address, at: Address | undefined): Promise<WireReply> {
     const listener = at ?? onlyListener(this.status);
     if (listener === undefined) {
-      const message = 'there is not just one listener that is open: say which';
+      const message = 'there is not just one listener that is open: name one as `listener`';
       return refusal({ kind: 'Invalid', message });
     }
     const reply = await this.core({ kind: 'Why', client, listener });
