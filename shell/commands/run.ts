@@ -49,8 +49,11 @@ export async function runFile(file: string): Promise<number> {
   onReopen(reopen);
   const choice = choose(settings);
   if (typeof choice === 'string') {
-    tell(`io = "${settings.io}" cannot be had: ${printable(choice)}\n`);
+    tell(`io = "${settings.io}" cannot be had: ${printable(choice)}\n  fix: write io = "auto"\n`);
     return 1;
+  }
+  if (settings.workers !== 'auto' && choice.workers < settings.workers) {
+    log.warn({ wanted: settings.workers, because: choice.reason }, 'there is one worker only');
   }
   const control = await openControl(file, settings, log);
   if (control === 'failed') return 1;

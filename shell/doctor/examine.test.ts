@@ -193,6 +193,19 @@ describe('one thing amiss', () => {
     ]);
   });
 
+  test.each([
+    ['io = "mmsg"', 'no koffi', { severity: 'error', what: 'io = "mmsg" cannot be had: no koffi' }],
+    ['workers = 2', 'no koffi', { severity: 'warning', what: 'one worker instead of 2: no koffi' }],
+    ['workers = 3', undefined, { severity: 'warning', fix: 'write workers = 2, or "auto"' }],
+    ['workers = "auto"', 'no koffi', undefined],
+    ['workers = 2', undefined, undefined],
+    ['io = "dgram"', 'no koffi', undefined],
+  ] as const)('%s where %s is missing, on two processors', async (line, missing, finding) => {
+    const file = write('workers.toml', `${line}\n${readFileSync(config(), 'utf8')}`);
+    const found = await examine({ ...invented(), missingForBatches: () => missing }, file);
+    expect(found).toMatchObject(finding === undefined ? [] : [{ check: 'workers', ...finding }]);
+  });
+
   test('no /proc at all', async () => {
     const bare: Machine = { ...invented(), read: () => undefined };
     expect(await examine(bare, config())).toMatchObject([{ severity: 'notice', check: 'machine' }]);
@@ -285,6 +298,8 @@ function invented(
       localAddresses: ['10.0.0.1', '10.0.0.2', '2001:db8::1'],
       ephemeralPorts: 64_512,
     },
+    processors: 2,
+    missingForBatches: () => undefined,
     read: (path) => all[path],
     askSocket: () => Promise.resolve(answer),
   };

@@ -10,6 +10,7 @@ import type { Finding, Patient } from './finding.ts';
 import { checkBuffers, checkConntrack, checkDescriptors, checkPorts } from './kernel-checks.ts';
 import type { Machine } from './machine.ts';
 import { checkAddresses, checkControlSocket, checkDrops, checkIpv6 } from './socket-checks.ts';
+import { checkWorkers } from './worker-checks.ts';
 
 const CHECKS = [
   checkDescriptors,
@@ -19,6 +20,7 @@ const CHECKS = [
   checkIpv6,
   checkAddresses,
   checkDrops,
+  checkWorkers,
 ] as const;
 
 /** Findings in the order of the checks. `file`: undefined for the machine alone. */
@@ -64,5 +66,5 @@ async function admit(machine: Machine, file: string | undefined): Promise<Patien
     config?.listeners.reduce((sum, { maxFlows }) => sum + maxFlows, 0) ??
     automaticMaxFlows(environment.descriptorLimit, LIMITS.maxConnections);
   const isRunning = socket !== undefined && (await machine.askSocket(socket)) === 'alive';
-  return { machine, config, flows, socket, isRunning };
+  return { machine, config, settings, flows, socket, isRunning };
 }

@@ -1,6 +1,7 @@
 /** What a doctor finds, as data. */
 import type { Config, ListenerConfig } from '../../core/index.ts';
 import type { Severity } from '../config/problem.ts';
+import type { ShellSettings } from '../config/parse.ts';
 import type { Machine } from './machine.ts';
 
 export interface Finding {
@@ -20,6 +21,7 @@ export interface Patient {
   readonly machine: Machine;
   /** Undefined where none was named. */
   readonly config: Config | undefined;
+  readonly settings: ShellSettings | undefined;
   /** Live flows of all listeners at most; without a configuration, those of one with `max_flows = 0`. */
   readonly flows: number;
   /** Of the control socket; undefined where there is to be none. */

@@ -4,13 +4,18 @@
  */
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { availableParallelism } from 'node:os';
 import { readEnvironment, type Environment } from '../config/environment.ts';
+import { whatIsMissing } from '../planes/choose.ts';
 
 /** What a connect to a Unix socket came to: `none`: there is no such file; `stale`: nobody listens. */
 export type SocketAnswer = 'none' | 'stale' | 'alive' | 'denied';
 
 export interface Machine {
   readonly environment: Environment;
+  readonly processors: number;
+  /** Why there are no batched system calls (`io = "mmsg"`); undefined where there are. */
+  missingForBatches(): string | undefined;
   /** The text of a file, undefined when it cannot be read. */
   read(path: string): string | undefined;
   askSocket(path: string): Promise<SocketAnswer>;
@@ -18,7 +23,13 @@ export interface Machine {
 
 /** This one. */
 export function thisMachine(): Machine {
-  return { environment: readEnvironment(), read: readText, askSocket };
+  return {
+    environment: readEnvironment(),
+    processors: availableParallelism(),
+    missingForBatches: whatIsMissing,
+    read: readText,
+    askSocket,
+  };
 }
 
 /** The first number in a file such as those below /proc/sys. */

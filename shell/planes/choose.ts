@@ -34,8 +34,8 @@ export function choose(
     const count = workers === 'auto' ? availableParallelism() : workers;
     return { driver: 'mmsg', workers: count, reason, steer };
   }
-  const reason = `no mmsg: ${missing}`;
-  return io === 'auto' ? { driver: 'dgram', workers: 1, reason, steer } : reason;
+  if (io === 'mmsg') return missing;
+  return { driver: 'dgram', workers: 1, reason: `no mmsg: ${missing}`, steer };
 }
 
 /** Where the planes of a proxy are to live. `options` are those of a plane; each has its own, with secrets of its own. */

@@ -71,11 +71,11 @@ test('without koffi io = "auto" serves over node:dgram and says why, and "mmsg" 
   const preload = ['--require', temporaryFile('without-koffi.cjs', WITHOUT_KOFFI)];
   const command = [...preload, MAIN, 'run', '--config'];
   const proxy = await startProxy(toml({ ...setup, top: { io: 'auto' } }), command);
-  const reason = 'no mmsg: koffi does not load: Error: Cannot find module koffi';
+  const missing = 'koffi does not load: Error: Cannot find module koffi';
   expect(await proxy.logged('started')).toMatchObject({
     driver: 'dgram',
     workers: 1,
-    because: reason,
+    because: `no mmsg: ${missing}`,
   });
   const client = await openClient({ to: port });
   expect(await client.ask('hello')).toBe('alpha: hello');
@@ -84,7 +84,7 @@ test('without koffi io = "auto" serves over node:dgram and says why, and "mmsg" 
   const file = temporaryFile('proxy.toml', toml({ ...setup, top: { io: 'mmsg' } }));
   const { code, stderr } = await runToEnd(process.execPath, [...command, file]);
   expect(code).toBe(1);
-  expect(stderr).toContain(`io = "mmsg" cannot be had: ${reason}`);
+  expect(stderr).toContain(`io = "mmsg" cannot be had: ${missing}\n  fix: `);
 });
 
 async function startMmsg(
