@@ -55,7 +55,7 @@ Parts, in the order in which they run:
 ${parts.join('\n')}
 
 Examples:
-  npm run bench                                  everything, some twenty minutes
+  npm run bench                                  all parts that "all" has, some twenty minutes
   npm run bench -- dgram --slices 48             one part, twice as long
   npm run bench -- mmsg --floor ../yardstick     the mmsg driver, the C floors beside it
   npm run bench -- soak --minutes 5              memory, descriptors and datagrams of five minutes at half load
