@@ -106,7 +106,8 @@ export const ALERTS: readonly Alert[] = [
     holds: '5m',
     severity: 'warning',
     summary: 'turns of {{ $labels.instance }} begin 50 ms late',
-    action: 'The process has no time left: look at its CPU share, and add instances.',
+    action:
+      'The main thread has no time left: look at its CPU share, and add instances or, on node:dgram, workers.',
   },
 ];
 
