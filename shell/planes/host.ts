@@ -59,6 +59,6 @@ export interface PlaneHooks {
   readonly report: (report: Report) => void;
   /** Recording in another thread has stopped. */
   readonly recordingStopped: (error: string) => void;
-  /** A bug ends another thread, and the process with it. `trace` is the file that tells what led to it. */
-  readonly failing: (error: string, trace: string | undefined) => void;
+  /** A bug that was recorded ends another thread, and the process with it. `trace` is the file that tells what led to it. */
+  readonly failing: (error: string, trace: string) => void;
 }

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { beforeEach, expect, test, vi } from 'vitest';
-import { DataPlane, figuresOf, PLACEMENT_SEED } from '../../core/index.ts';
+import { AssertionError, DataPlane, figuresOf, PLACEMENT_SEED } from '../../core/index.ts';
 import { NO_TRAINS } from './host.ts';
 import type { FromWorker, ToWorker } from './messages.ts';
 import { PlaneThread } from './plane-thread.ts';
@@ -31,12 +31,15 @@ const OPTIONS = {
 
 const figures = { plane: figuresOf(new DataPlane(OPTIONS)), trains: NO_TRAINS };
 let thread: PlaneThread;
+let failures: unknown[];
 
 beforeEach(() => {
   threads.made.length = 0;
   threads.told.length = 0;
+  failures = [];
   const nothing = (): void => undefined;
-  const hooks = { heard: nothing, done: nothing, recordingStopped: nothing, failing: nothing };
+  const failing = (...failure: unknown[]): void => void failures.push(failure);
+  const hooks = { heard: nothing, done: nothing, recordingStopped: nothing, failing };
   const setup = { options: OPTIONS, sharing: {}, clockStart: 0, recorder: undefined };
   thread = new PlaneThread(setup, figures, hooks);
 });
@@ -60,6 +63,14 @@ test('a trace is all of its blocks, and none is a failure: the end takes the res
   expect(await whole).toEqual([block]);
   await expect(broken).rejects.toThrow('has ended');
   await expect(thread.trace('request', '')).rejects.toThrow('has ended');
+});
+
+test('a bug in it is one of this thread, and only what was recorded is told of', () => {
+  const bug = { kind: 'Failing', message: 'a claim', stack: 'there', isAssertion: true } as const;
+  expect(() => say({ ...bug, trace: undefined })).toThrow(AssertionError);
+  expect(failures).toEqual([]);
+  expect(() => say({ ...bug, trace: 'a file', isAssertion: false })).toThrow('a claim');
+  expect(failures).toEqual([['a claim', 'a file']]);
 });
 
 function stop(): void {

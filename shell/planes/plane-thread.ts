@@ -124,7 +124,7 @@ export class PlaneThread {
   /** An error loses its class on its way, by which the exit code is chosen. */
   private fail(failing: Extract<FromWorker, { kind: 'Failing' }>): never {
     const { message, stack, trace, isAssertion } = failing;
-    this.hooks.failing(message, trace);
+    if (trace !== undefined) this.hooks.failing(message, trace);
     const error = isAssertion ? new AssertionError(message) : new Error(message);
     if (stack !== undefined) error.stack = stack;
     throw error;
