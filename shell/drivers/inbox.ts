@@ -26,6 +26,8 @@ const CONTROL_STRIDE = 128;
 
 const NONE = -1;
 
+const NOTHING = new Uint8Array(0);
+
 export const INBOX_BYTES: number =
   SLOTS * (SLOT_BYTES + 2 * MMSGHDR.size + IOVEC.size + NAME_BYTES + CONTROL_STRIDE) + 4_096;
 
@@ -44,7 +46,9 @@ export class Inbox {
   private readonly lengths = new Int32Array(SLOTS);
   private readonly segments = new Int32Array(SLOTS);
   private readonly locals = new Int32Array(SLOTS);
+  /** Of each slot: the last datagram that was no part of a train, or was its rest, and where in it that lay. */
   private readonly views: Uint8Array[];
+  private readonly offsets = new Int32Array(SLOTS);
   private readonly trains: Uint8Array[][];
   private used = 0;
   private datagrams = 0;
@@ -59,7 +63,7 @@ export class Inbox {
     this.controls = arena.reserve(SLOTS * CONTROL_STRIDE);
     this.full = arena.reserve(SLOTS * MMSGHDR.size);
     this.bare = arena.reserve(SLOTS * MMSGHDR.size);
-    this.views = Array.from({ length: SLOTS }, () => new Uint8Array(0));
+    this.views = Array.from({ length: SLOTS }, () => NOTHING);
     this.trains = Array.from({ length: SLOTS }, () => []);
     const vectors = arena.reserve(SLOTS * IOVEC.size);
     for (let slot = 0; slot < SLOTS; slot += 1) this.layOut(slot, vectors + slot * IOVEC.size);
@@ -92,46 +96,48 @@ export class Inbox {
     return this.receive(fd, this.full, BATCH);
   }
 
-  /** How many datagrams a slot holds. */
+  /** How many datagrams a slot holds, each of which can be had afterwards. */
   countIn(slot: number): number {
     const segment = this.segments[slot] ?? 0;
-    return segment === 0 ? 1 : this.trainIn(slot, segment).length;
+    if (segment === 0) return 1;
+    const count = this.openTrain(slot, segment);
+    this.datagrams += count;
+    return count;
   }
 
   /** One of them. */
   datagram(slot: number, place: number): Uint8Array {
     const { arena } = this;
     const segment = this.segments[slot] ?? 0;
-    const view =
-      segment === 0 ? this.whole(slot) : (this.trains[slot]?.[place] ?? this.whole(slot));
+    const offset = place * segment;
+    const isWhole = segment > 0 && offset + segment <= (this.lengths[slot] ?? 0);
+    // What is left at the end of a train is as a datagram of its own.
+    const view = isWhole ? (this.trains[slot]?.[place] ?? NOTHING) : this.rest(slot, offset);
     arena.lent = view;
-    arena.lentAt = this.payloads + slot * SLOT_BYTES + place * segment;
+    arena.lentAt = this.payloads + slot * SLOT_BYTES + offset;
     return view;
   }
 
-  private whole(slot: number): Uint8Array {
-    const length = this.lengths[slot] ?? 0;
-    const known = this.views[slot];
-    // Nobody looks at it any more, and most datagrams are as long as those before them.
-    if (known?.length === length && length > 0) return known;
-    const view = this.view(slot, 0, length);
-    this.views[slot] = view;
-    return view;
-  }
-
-  private trainIn(slot: number, segment: number): readonly Uint8Array[] {
+  /** Views are made anew only where none fits: most datagrams and trains are like those that lay there before. */
+  private openTrain(slot: number, segment: number): number {
     const length = this.lengths[slot] ?? 0;
     const train = this.trains[slot] ?? [];
-    const whole = Math.floor(length / segment);
-    const rest = length - whole * segment;
-    // As above: most trains are like those before them in all but their length.
     if (train[0]?.length !== segment) train.length = 0;
-    train.length = Math.min(train.length, whole);
-    while (train.at(-1)?.length !== segment && train.length > 0) train.pop();
+    const whole = Math.floor(length / segment);
     while (train.length < whole) train.push(this.view(slot, train.length * segment, segment));
-    if (rest > 0) train.push(this.view(slot, whole * segment, rest));
-    this.datagrams += train.length;
-    return train;
+    return whole * segment < length ? whole + 1 : whole;
+  }
+
+  private rest(slot: number, offset: number): Uint8Array {
+    const length = (this.lengths[slot] ?? 0) - offset;
+    const known = this.views[slot];
+    // Nobody looks at it any more.
+    const isAsWanted = known?.length === length && length > 0 && this.offsets[slot] === offset;
+    if (isAsWanted) return known;
+    const view = this.view(slot, offset, length);
+    this.views[slot] = view;
+    this.offsets[slot] = offset;
+    return view;
   }
 
   source(slot: number): Address {
