@@ -70,7 +70,13 @@ test('refuses a packet that arrives twice', () => {
 });
 
 test('refuses counters that are one off, whichever it is', () => {
-  const keys = ['forwarded', 'clientReceived', 'droppedInvalid', 'sendFailedLate'] as const;
+  const keys = [
+    'forwarded',
+    'clientReceived',
+    'droppedInvalid',
+    'sendFailedLate',
+    'upstreamOpenFailed',
+  ] as const;
   for (const key of keys) {
     const run = mutated(runs, (history) => withCount(history, key));
     expect(judge(CONSERVATION, run), key).toBeDefined();

@@ -62,6 +62,7 @@ interface Planes {
   readonly host: Border;
   clientsTold: number;
   backendsTold: number;
+  opensFailed: number;
   /** Sent, less what came back. */
   toBackends: number;
   toClients: number;
@@ -109,8 +110,8 @@ class Ledger {
     const host = this.#proxies[proxy] ?? newBorder();
     host.sent = 0;
     host.delivered = 0;
-    const nothing = { clientsTold: 0, backendsTold: 0, toBackends: 0, toClients: 0 };
-    this.#planes.set(process, { host, ...nothing, unsent: [] });
+    const told = { clientsTold: 0, backendsTold: 0, opensFailed: 0 };
+    this.#planes.set(process, { host, ...told, toBackends: 0, toClients: 0, unsent: [] });
   }
 
   input(process: ProcessNumber, plane: number, input: PlaneInput): void {
@@ -119,9 +120,10 @@ class Ledger {
     writeOff(planes, plane);
     if (input.kind === 'ClientArrived') planes.clientsTold += 1;
     else if (input.kind === 'BackendArrived') planes.backendsTold += 1;
-    else if (input.kind === 'OpenFailed')
+    else if (input.kind === 'OpenFailed') {
+      planes.opensFailed += 1;
       planes.unsent[plane] = { socket: input.socket, count: input.unsent };
-    else if (input.kind === 'SendFailed') {
+    } else if (input.kind === 'SendFailed') {
       if (input.failure.direction === 'to-backend') planes.toBackends -= 1;
       else planes.toClients -= 1;
     }
@@ -161,11 +163,12 @@ class Ledger {
 
   /** The planes against their counters, and their kernel against the network. */
   #checkPlanes({ process, counters, kernelIn, kernelOut }: ProcessTotals, planes: Planes): void {
-    const { clientReceived, backendReceived, forwarded, returned } = counters;
-    const { clientsTold, backendsTold, toBackends, toClients, host } = planes;
-    const told = clientsTold === clientReceived && backendsTold === backendReceived;
-    this.#verdicts.check(TOLD, told, () => {
-      return `process ${process} was told of ${clientsTold} and ${backendsTold}, and counts ${clientReceived} and ${backendReceived}`;
+    const { clientReceived, backendReceived, upstreamOpenFailed, forwarded, returned } = counters;
+    const { clientsTold, backendsTold, opensFailed, toBackends, toClients, host } = planes;
+    const told = [clientsTold, backendsTold, opensFailed].join(', ');
+    const counted = [clientReceived, backendReceived, upstreamOpenFailed].join(', ');
+    this.#verdicts.check(TOLD, told === counted, () => {
+      return `process ${process} was told of ${told} from clients, from backends and of opens that failed, and counts ${counted}`;
     });
     const said = toBackends === forwarded && toClients === returned;
     this.#verdicts.check(SAID, said, () => {

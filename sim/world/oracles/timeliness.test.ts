@@ -2,7 +2,14 @@ import { expect, test } from 'vitest';
 import { listenerId, requestId, socketId } from '../../../core/brand.ts';
 import { healthSettings } from '../../../core/health/settings.ts';
 import { instant, milliseconds } from '../../../core/time.ts';
-import { backendAddress, backendList, clientAddress, clusterOf, listenerOf } from '../builders.ts';
+import {
+  backendAddress,
+  backendList,
+  clientAddress,
+  clusterOf,
+  configOf,
+  listenerOf,
+} from '../builders.ts';
 import type { History, Told } from '../history.ts';
 import { objectionOf, told, turn } from './hand-made.ts';
 import { TIMELINESS } from './timeliness.ts';
@@ -66,6 +73,22 @@ test('a command that nobody answers is found', () => {
   const after = turns(1, SECOND, 100);
   expect(objectionOf(TIMELINESS, [asked, answered, ...after])).toBeUndefined();
   expect(objectionOf(TIMELINESS, [asked, ...after])).toContain('Status was asked at 0');
+});
+
+test('a command that its control plane never hears of is found', () => {
+  const command = { kind: 'Status' } as const;
+  const started = told('Started', { process: 1, proxy: 0, config: configOf({}), descriptors: 0 });
+  const order = told('Acted', { action: { kind: 'Order', proxy: 0, command } });
+  const heard = told('ControlInput', {
+    process: 1,
+    input: { kind: 'Command', request: requestId(1), command },
+    now: instant(0),
+  });
+  const next = told('Acted', { action: { kind: 'Begin', phase: 'drain' } });
+  const crashed = told('Crashed', { process: 1, descriptors: 0 });
+  expect(objectionOf(TIMELINESS, [started, order, heard, next])).toBeUndefined();
+  expect(objectionOf(TIMELINESS, [started, crashed, order, next])).toBeUndefined();
+  expect(objectionOf(TIMELINESS, [started, order, next])).toContain('process 1 heard of nothing');
 });
 
 test('a probe that does not start is found', () => {

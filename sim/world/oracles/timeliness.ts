@@ -16,7 +16,8 @@ import {
   type Instant,
 } from '../../../core/time.ts';
 import { always, type Property } from '../../properties.ts';
-import type { ProcessSample } from '../facts.ts';
+import type { WorldAction } from '../actions.ts';
+import type { ProcessNumber, ProcessSample } from '../facts.ts';
 import type { OracleKind } from '../oracle.ts';
 import { PerPlane, planesOf } from '../per-plane.ts';
 import type { Verdicts } from '../verdicts.ts';
@@ -24,6 +25,7 @@ import { LiveFlows, type LiveFlow } from './live-flows.ts';
 import { probedBackend, probingOf } from './probed-backends.ts';
 
 const CLOSES: Property<'always'> = always('silent flows close in time whatever arrives');
+const ARRIVES: Property<'always'> = always('a command reaches the control plane it is for');
 const ANSWERS: Property<'always'> = always('commands are answered in time whatever arrives');
 const PROBES: Property<'always'> = always('probes start in time whatever arrives');
 
@@ -37,27 +39,74 @@ export const TIMELINESS: OracleKind = {
   begin: (verdicts, spec) => {
     // What its control plane does is timed by the turns of each plane.
     const planes = new PerPlane(() => new Dates(verdicts));
+    const orders = new Orders(verdicts, spec.proxies.length);
     return {
       hearings: {
-        Started: ({ process, proxy }) => planes.begin(process, planesOf(spec, proxy)),
+        Acted: ({ action }) => orders.acted(action),
+        Started: ({ process, proxy }) => {
+          orders.started(process, proxy);
+          planes.begin(process, planesOf(spec, proxy));
+        },
         DataInput: ({ process, plane, input, now }) =>
           planes.of(process, plane).flows.hearInput(input, now),
         DataTimeout: ({ process, plane, now }) => planes.of(process, plane).flows.hearTimeout(now),
         DataOutput: ({ process, plane, output }) =>
           planes.of(process, plane).flows.hearOutput(output),
-        ControlInput: ({ process, input, now }) =>
-          planes.all(process).forEach((dates) => dates.hearInput(input, now)),
+        ControlInput: ({ process, input, now }) => {
+          if (input.kind === 'Command') orders.arrived(process);
+          planes.all(process).forEach((dates) => dates.hearInput(input, now));
+        },
         ControlTimeout: ({ process, now }) =>
           planes.all(process).forEach((dates) => (dates.now = now)),
         ControlOutput: ({ process, output }) =>
           planes.all(process).forEach((dates) => dates.hearOutput(output)),
         TurnEnded: (sample) => planes.of(sample.process, sample.plane).turnEnded(sample),
-        Crashed: ({ process }) => planes.delete(process),
-        Exited: ({ process }) => planes.delete(process),
+        Crashed: ({ process }) => {
+          orders.ended(process);
+          planes.delete(process);
+        },
+        Exited: ({ process }) => {
+          orders.ended(process);
+          planes.delete(process);
+        },
       },
     };
   },
 };
+
+/** What operators say to processes. It is with their control planes at once, before anything else happens in the world. */
+class Orders {
+  readonly #verdicts: Verdicts;
+  readonly #proxies: number;
+  /** By proxy, the process that runs. */
+  readonly #running = new Map<number, ProcessNumber>();
+  /** Who was told something last, and has not heard of it. */
+  #told: ProcessNumber | undefined;
+
+  constructor(verdicts: Verdicts, proxies: number) {
+    this.#verdicts = verdicts;
+    this.#proxies = proxies;
+  }
+
+  acted(action: WorldAction): void {
+    const told = this.#told;
+    this.#verdicts.check(ARRIVES, told === undefined, () => `process ${told} heard of nothing`);
+    if (action.kind === 'Order') this.#told = this.#running.get(action.proxy % this.#proxies);
+  }
+
+  started(process: ProcessNumber, proxy: number): void {
+    this.#running.set(proxy, process);
+  }
+
+  arrived(process: ProcessNumber): void {
+    if (process === this.#told) this.#told = undefined;
+  }
+
+  ended(process: ProcessNumber): void {
+    this.arrived(process);
+    for (const [proxy, one] of this.#running) if (one === process) this.#running.delete(proxy);
+  }
+}
 
 /** A date that was seen to have passed, and when that was. */
 interface Passed {
