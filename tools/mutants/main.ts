@@ -40,7 +40,7 @@ const CONTROL_SEEDS_CI = 8;
 const RELATED_ONE_IN = 4;
 /** Oracles that count what was seen, or find only what no mutant of one build is: two courses of one run. */
 const JUDGE_NOTHING: ReadonlySet<string> = new Set(['coverage', 'replays']);
-/** What these show is work to be done: the ratchet file holds them, and no score. */
+/** What these show is work to be done: no score is asked for, but each survivor has its reason. */
 const NO_BAR: Origin = 'drawn-world';
 /** Of those made by hand: all of the flow machine's, and nearly all of worlds. */
 const SHARES: Readonly<Record<string, number>> = { 'hand-made': 1, world: 0.95, [NO_BAR]: 0 };
@@ -194,7 +194,7 @@ async function judge(trials: readonly Trial[], options: Options): Promise<string
 
 function unexplained(trials: readonly Trial[], reasons: ReadonlyMap<string, Reason>): string[] {
   return trials
-    .filter(({ verdict, origin }) => verdict.startsWith('survived') && origin !== NO_BAR)
+    .filter(({ verdict }) => verdict.startsWith('survived'))
     .filter(({ mutant }) => !reasons.has(mutant.id))
     .map(({ mutant }) => `${mutant.id}: survives, and survivors.md does not say why`);
 }
