@@ -174,8 +174,8 @@ export class Proxy {
     return this.planes.about;
   }
 
-  /** Reads anew what the getters below show of the data planes. */
-  refresh(): Promise<void> {
+  /** Reads anew what the getters below show of the data planes: as they are when this is called, or a message later. */
+  refresh(): Promise<PlaneFigures> {
     return this.planes.refresh();
   }
 

@@ -21,7 +21,7 @@ const INTERVAL_MILLISECONDS = 1_000;
 
 export interface StatsdSources {
   /** Called before each reading; what has settled is read. */
-  refresh(): Promise<void>;
+  refresh(): Promise<unknown>;
   readonly measured: StatsdFigures;
 }
 

@@ -164,7 +164,9 @@ export async function runConfig(
     return 1;
   }
   const quiet = stopOnSignals(proxy, (signal, hard) => {
-    log.info({ signal, flows: proxy.figures.flows }, hard ? 'closing at once' : 'draining');
+    void proxy.refresh().then(({ flows }) => {
+      log.info({ signal, flows }, hard ? 'closing at once' : 'draining');
+    });
   });
   const watchers = (await started(proxy)) ?? NO_WATCHERS;
   if (typeof watchers === 'string') {

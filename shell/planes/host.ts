@@ -35,7 +35,7 @@ export interface PlaneHost extends Directed {
   begin(hooks: PlaneHooks): void;
   now(): Instant;
   /** Reads the figures anew. */
-  refresh(): Promise<void>;
+  refresh(): Promise<PlaneFigures>;
   /** `done` is called when all that was directed has been done and its reports were heard: at once in this thread. */
   settle(done: () => void): void;
   /** The port a listener is bound to. */

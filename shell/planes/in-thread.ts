@@ -64,8 +64,8 @@ export class InThreadPlane implements PlaneHost {
     return this.driver.now();
   }
 
-  async refresh(): Promise<void> {
-    // They are always as they are now.
+  async refresh(): Promise<PlaneFigures> {
+    return this.figures;
   }
 
   settle(done: () => void): void {

@@ -99,8 +99,9 @@ export class PlanesInWorkers implements PlaneHost {
     return monotonicNow();
   }
 
-  async refresh(): Promise<void> {
+  async refresh(): Promise<PlaneFigures> {
     await Promise.all(this.threads.map((thread) => thread.refresh()));
+    return this.figures;
   }
 
   /** What is directed within the present call counts too: the turn ends with it. */
