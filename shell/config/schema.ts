@@ -110,7 +110,7 @@ const globalShape = {
       'What moves the datagrams: node:dgram, or on Linux batches of them in one system call (needs the package koffi). ' +
         '`auto` takes mmsg where it can be had, and the log says why not.',
     ),
-    'Where batches can be had a datagram costs a third; where not, node:dgram serves as well.',
+    'Where batches can be had a datagram costs a third to a half; where not, node:dgram serves as well.',
   ),
   max_connections: sozu(
     u32().default(LIMITS.maxConnections),
