@@ -72,8 +72,7 @@ test('SIGUSR1 opens the file anew, and no line is lost', async () => {
   await ended.ask('a');
   await live.ask('b');
   await ended.ask('c');
-  // The end of a flow is a message from its worker, which may come after the answer.
-  await vi.waitFor(() => expect(linesOf(old)).toHaveLength(1));
+  await written(old, 1);
   renameSync(old, moved);
   proxy.signal('SIGUSR1');
   expect(await proxy.softStop()).toMatchObject({ code: 0 });
@@ -101,11 +100,14 @@ test('a reload switches it on, to another target, and off', async () => {
   await ask();
   await rewriteConfig(proxy, withLog(plain, { target: `file://${first}` }));
   const inFirst = await ask();
+  await written(first!, 1);
   await rewriteConfig(proxy, withLog(plain, { target: `file://${second}` }));
   const inSecond = await ask();
+  await written(second!, 1);
   await rewriteConfig(proxy, withLog(plain, { target: 'file:///nowhere/at/all' }));
   expect(await proxy.logged('the access log could not be opened')).toMatchObject({ level: 50 });
   const stillInSecond = await ask();
+  await written(second!, 2);
   await rewriteConfig(proxy, plain);
   await ask();
   await proxy.softStop();
@@ -125,6 +127,11 @@ async function manyFlows(
   const clients = await openClients(120, { to: port });
   await Promise.all(clients.map((client) => client.ask('question')));
   return { proxy, clients: clients.length };
+}
+
+/** The end of a flow is a message from its worker, which may come after the answer that ended it. */
+async function written(file: string, lines: number): Promise<void> {
+  await vi.waitFor(() => expect(linesOf(file)).toHaveLength(lines), { timeout: 10_000 });
 }
 
 function withLog(config: string, keys: Readonly<Record<string, string | number>>): string {
