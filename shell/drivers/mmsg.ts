@@ -105,11 +105,6 @@ export class MmsgDriver implements Ports {
     return this.listeners.size + this.upstreams.size;
   }
 
-  /** Whether it is to wake at some time. */
-  get isArmed(): boolean {
-    return this.dueAt !== undefined;
-  }
-
   now(): Instant {
     return monotonicNow();
   }
