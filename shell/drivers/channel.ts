@@ -38,13 +38,15 @@ export class ListenerLine extends Channel {
   /** What the kernel said last of datagrams that found no room in its receive buffer. */
   kernelDrops = 0;
 
+  /** `address` is what it is bound to. */
   constructor(
-    { fd, family, largestSegment }: Channel,
+    fd: number,
+    largestSegment: number,
     id: ListenerId,
     address: Address,
     isWildcard: boolean,
   ) {
-    super(fd, family, largestSegment);
+    super(fd, address.family, largestSegment);
     this.id = id;
     this.address = address;
     this.port = address.port;
@@ -58,8 +60,10 @@ export class UpstreamLine extends Channel {
   /** How many messages the last receive brought, and in which turn that was. */
   lastCount = 0;
   lastTurn = 0;
+  /** Whether a message may be a train. */
+  takesTrains = false;
 
-  constructor({ fd, family, largestSegment }: Channel, id: SocketId) {
+  constructor(fd: number, family: 4 | 6, largestSegment: number, id: SocketId) {
     super(fd, family, largestSegment);
     this.id = id;
   }

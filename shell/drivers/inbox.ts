@@ -96,6 +96,17 @@ export class Inbox {
     return this.receive(fd, this.full, BATCH);
   }
 
+  /** Receives one datagram on a connected socket that takes no trains, into slot `next`: 1, or a negative errno. */
+  receiveOne(fd: number): number {
+    const { used: slot, arena, payloads } = this;
+    const length = this.libc.recv(fd, arena.address + payloads + slot * SLOT_BYTES, SLOT_BYTES);
+    if (length < 0) return length;
+    this.lengths[slot] = length;
+    this.segments[slot] = 0;
+    this.used = slot + 1;
+    return 1;
+  }
+
   /** How many datagrams a slot holds, each of which can be had afterwards. */
   countIn(slot: number): number {
     const segment = this.segments[slot] ?? 0;

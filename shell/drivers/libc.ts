@@ -18,6 +18,8 @@ export interface Libc {
   getsockopt(fd: number, level: number, option: number, value: number, bytes: number): number;
   /** Receives up to `count` datagrams into the `struct mmsghdr` at `headers`; how many. */
   recvmmsg(fd: number, headers: number, count: number): number;
+  /** Receives one datagram; its bytes. Who sent it, and whether it is a train, is not told. */
+  recv(fd: number, address: number, bytes: number): number;
   /** Sends `count` datagrams; how many went. What stopped it is told only when it was the first. */
   sendmmsg(fd: number, headers: number, count: number): number;
   /** Sends bytes as one datagram to whom the socket is connected to. */
@@ -98,14 +100,17 @@ function bindLibc(koffi: Koffi, layout: Layout): Libc {
   const process = koffi.load(null);
   const bind = (name: string, ...parameters: string[]): Native => {
     const native = process.func(name, 'int', parameters);
-    return (...values) => {
-      const result = native(...values);
-      return result < 0 ? -koffi.errno() : result;
-    };
+    const answer = (result: number): number => (result < 0 ? -koffi.errno() : result);
+    // To gather arguments in an array costs as much as a call, and a flow is made of these.
+    if (parameters.length === 1) return (a) => answer(native(a));
+    if (parameters.length === 3) return (a, b, c) => answer(native(a, b, c));
+    if (parameters.length === 4) return (a, b, c, d) => answer(native(a, b, c, d));
+    return (...values) => answer(native(...values));
   };
   const [int, uint, pointer] = ['int', 'uint32_t', 'uintptr_t'];
   const recvmmsg = process.func('recvmmsg', int, [int, pointer, uint, int, pointer]);
   const sendmmsg = process.func('sendmmsg', int, [int, pointer, uint, int]);
+  const recv = process.func('recv', int, [int, pointer, 'size_t', int]);
   const send = process.func('send', int, [int, pointer, 'size_t', int]);
   const wait = process.func('epoll_wait', int, [int, pointer, int, int]);
   const create = bind('epoll_create1', int);
@@ -125,6 +130,10 @@ function bindLibc(koffi: Koffi, layout: Layout): Libc {
     // Written out, here and below, because these are called for every datagram or turn.
     recvmmsg: (fd, headers, count) => {
       const result = recvmmsg(fd, headers, count, 0, 0);
+      return result < 0 ? -koffi.errno() : result;
+    },
+    recv: (fd, address, bytes) => {
+      const result = recv(fd, address, bytes, 0);
       return result < 0 ? -koffi.errno() : result;
     },
     sendmmsg: (fd, headers, count) => {

@@ -45,10 +45,29 @@ function arrivalTests(real: Libc): void {
     bytes(last, count),
   ];
 
+  /** A backend that once sent many datagrams at a time is heard in trains from then on. */
+  const asTrainsFromNowOn = async (): Promise<void> => {
+    await bench.turn((ports) => ports.sendToBackend(UPSTREAM, undefined, bytes(3)));
+    const [first] = await bench.hear('client', 1);
+    const client = present(first, 'a datagram arrived').src;
+    const sent = train(19, 3, 3);
+    for (const messages of [sent.length, 1]) {
+      bench.log.length = 0;
+      received.length = 0;
+      await bench.turn((ports) =>
+        sent.forEach((one) => ports.sendToClient(FRONT, client, undefined, one)),
+      );
+      await bench.hear('backend', sent.length);
+      expect(received).toEqual([messages]);
+    }
+  };
+
   test('a train is heard as its datagrams, in order, on a listener and from a backend', async () => {
     const front = bench.listen(FRONT, LOCAL);
     // It is its own client: what it sends as a train arrives as one.
     bench.connect(UPSTREAM, front);
+    await asTrainsFromNowOn();
+    received.length = 0;
     const shape = record({
       count: constantFrom(1, 2, 3, 5, 63),
       // Few, so that slots meet again what they held before.

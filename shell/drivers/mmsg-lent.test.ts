@@ -49,6 +49,10 @@ function lentTests(real: Libc): void {
         asked.push(count);
         return real.recvmmsg(fd, headers, count);
       },
+      recv: (...call) => {
+        asked.push(1);
+        return real.recv(...call);
+      },
     });
     route = (_src, payload) => driver.sendToBackend(UPSTREAM, undefined, payload);
     driver.attach({

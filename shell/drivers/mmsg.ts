@@ -21,7 +21,7 @@ import {
   type SocketId,
 } from '../../core/index.ts';
 import { Arena } from './arena.ts';
-import { Channel, ListenerLine, UpstreamLine, type Line } from './channel.ts';
+import { ListenerLine, UpstreamLine, type Line } from './channel.ts';
 import { BATCH, Inbox, INBOX_BYTES } from './inbox.ts';
 import { inodeOfDescriptor } from './inode.ts';
 import { EPOLLOUT, errnoName, type Libc } from './libc.ts';
@@ -34,6 +34,9 @@ export interface DriverFigures extends Readonly<TrainFigures> {
   /** Of each open listener, the datagrams that found no room in its receive buffer, as last told with one that did. */
   readonly kernelDrops: readonly (readonly [ListenerId, number])[];
 }
+
+/** Messages of one receive from which on it is worth a call to ask for trains in one piece. */
+const MANY_AT_ONCE = 8;
 
 /** Beyond what any path takes whole: one that takes less says so. */
 const SEGMENT_BYTES_MAX = 65_535;
@@ -117,8 +120,7 @@ export class MmsgDriver implements Ports {
       if (bound >= 0) this.sockets.closed(at);
       return errnoName(fd);
     }
-    const channel = new Channel(fd, address.family, this.largestSegment);
-    const line = new ListenerLine(channel, id, at, isUnspecified(address));
+    const line = new ListenerLine(fd, this.largestSegment, id, at, isUnspecified(address));
     this.listeners.set(id, line);
     this.lines[fd] = line;
     return undefined;
@@ -134,7 +136,7 @@ export class MmsgDriver implements Ports {
   openUpstream(id: SocketId, backend: Address, source: Address | undefined): Opened {
     const fd = this.watched(this.sockets.upstream(backend, source));
     if (fd < 0) return errnoName(fd);
-    const line = new UpstreamLine(new Channel(fd, backend.family, this.largestSegment), id);
+    const line = new UpstreamLine(fd, backend.family, this.largestSegment, id);
     this.upstreams.set(id, line);
     this.lines[fd] = line;
     return undefined;
@@ -273,7 +275,7 @@ export class MmsgDriver implements Ports {
     const first = inbox.next;
     // To look for a second datagram where none is costs as much as half of a first; epoll tells again of one that is left.
     const isRare = line.lastCount === 1 && line.lastTurn < this.turns - 1;
-    const count = inbox.receiveConnected(line.fd, isRare ? 1 : BATCH);
+    const count = this.receive(line, isRare);
     line.lastCount = count;
     line.lastTurn = this.turns;
     const arrivals = this.heard();
@@ -289,6 +291,18 @@ export class MmsgDriver implements Ports {
       }
     }
     return count > 0;
+  }
+
+  /** A single receive costs less than one that could say whether it is a train. */
+  private receive(line: UpstreamLine, isRare: boolean): number {
+    const { inbox } = this;
+    if (isRare && !line.takesTrains) return inbox.receiveOne(line.fd);
+    const count = inbox.receiveConnected(line.fd, isRare ? 1 : BATCH);
+    if (count >= MANY_AT_ONCE && !line.takesTrains) {
+      line.takesTrains = true;
+      this.sockets.takeTrains(line.fd);
+    }
+    return count;
   }
 
   /** A socket that was just made is watched from now on; or it is closed again, and says why. */

@@ -1,14 +1,14 @@
 /** The real command line: exit codes, messages, and that nothing starts from a file with errors. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { startBackend } from './backend.ts';
 import { Child, runToEnd } from './child.ts';
 import { openClient } from './client.ts';
 import { freePort } from './ports.ts';
-import { MAIN, ProxyProcess, startProxy, temporaryFile, toml } from './proxy.ts';
+import { COMMAND, MAIN, ProxyProcess, startProxy, temporaryFile, toml } from './proxy.ts';
 
 /** A file without problems. */
 const SOUND = toml({
@@ -192,6 +192,20 @@ test.skipIf(!existsSync('/dev/full'))('run starts though its warnings cannot be 
   const proxy = new ProxyProcess(new Child('sh', ['-c', run]), file);
   await proxy.logged('started');
   expect(await proxy.softStop()).toEqual({ code: 0, flowsClosed: 0 });
+});
+
+test('the installed command is found through a link, and gives way to node in the same process', async () => {
+  const listen = `127.0.0.1:${await freePort()}`;
+  const file = temporaryFile('proxy.toml', toml({ listen, backends: [] }));
+  const link = join(dirname(file), 'sozu-udp');
+  symlinkSync(COMMAND, link);
+  const child = new Child(link, ['run', '--config', file]);
+  const proxy = new ProxyProcess(child, file);
+  await proxy.logged('started');
+  const commandLine = readFileSync(`/proc/${child.pid}/cmdline`, 'utf8').split('\0');
+  expect(commandLine.slice(0, 2)).toEqual(['node', '--single-threaded-gc']);
+  expect((await proxy.softStop()).code).toBe(0);
+  expect((await runToEnd(link, ['no-such-command'])).code).toBe(2);
 });
 
 const ANSWER = z.object({

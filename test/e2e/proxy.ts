@@ -11,6 +11,9 @@ import { Mailbox } from './mailbox.ts';
 /** Built before the tests, by `tsc -b`. */
 export const MAIN: string = fileURLToPath(new URL('../../dist/shell/main.js', import.meta.url));
 
+/** The command as it is installed. */
+export const COMMAND: string = fileURLToPath(new URL('../../shell/sozu-udp', import.meta.url));
+
 export type LogLine = Readonly<Record<string, unknown>>;
 
 export class ProxyProcess {

@@ -5,7 +5,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadLibc } from '../../shell/drivers/libc.ts';
-import { built, ROOT } from './paths.ts';
+import { built, commandOf, ROOT } from './paths.ts';
 
 export interface Place {
   readonly port: number;
@@ -92,13 +92,7 @@ export function productOf(name: string, root: string, text: ProductText = {}): C
   return {
     name,
     missing: () => undefined,
-    command: (place) => [
-      process.execPath,
-      built('shell/main.js', root),
-      'run',
-      '--config',
-      writeProductConfig(place, text),
-    ],
+    command: (place) => [...commandOf(root), 'run', '--config', writeProductConfig(place, text)],
   };
 }
 

@@ -7,7 +7,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { built, ROOT } from './paths.ts';
+import { built, commandOf, ROOT } from './paths.ts';
 import { withPrograms } from './lanes.ts';
 import { backendCommand, freePort, loadCommand } from './peers.ts';
 import { processorTime, type Placement, type Program } from './processes.ts';
@@ -45,7 +45,7 @@ export async function measureFlowList(options: FlowListOptions): Promise<FlowLis
     const backendPort = Number((await echo.waitFor(/^listening/)).split(' ')[1]);
     const port = await freePort();
     const { file, socket } = configuration(port, backendPort);
-    const command = [process.execPath, built('shell/main.js'), 'run', '--config', file];
+    const command = [...commandOf(ROOT), 'run', '--config', file];
     const proxy = launch('sozu-udp', command, placement.proxy);
     await proxy.waitFor(/"started"/);
     progress(`${FLOWS} flows`);

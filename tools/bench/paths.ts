@@ -14,6 +14,14 @@ export function built(file: string, root: string = ROOT): string {
   return path;
 }
 
+/** The command as it is installed, of this checkout or another; throws when that was not built. */
+export function commandOf(root: string): readonly string[] {
+  const main = built('shell/main.js', root);
+  const script = join(root, 'shell/sozu-udp');
+  // An older checkout has none, and is compared with.
+  return existsSync(script) ? [script] : [process.execPath, main];
+}
+
 function findRoot(directory: string): string {
   return existsSync(join(directory, 'package.json')) ? directory : findRoot(dirname(directory));
 }
