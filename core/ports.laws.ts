@@ -378,18 +378,21 @@ function turnLaws(make: MakeWorld): void {
   test('ends a turn after everything that one look at the sockets found', async () => {
     const { client, backend, front } = bench.pair();
     bench.listen(OTHER_FRONT, LOCAL);
+    bench.connect(OTHER_UPSTREAM, backend.address);
     await bench.forward(bytes(1));
-    const { from } = await bench.receive(backend);
+    await bench.turn((ports) => ports.sendToBackend(OTHER_UPSTREAM, undefined, bytes(1)));
+    const flows = [await bench.receive(backend), await bench.receive(backend)];
     bench.log.length = 0;
     for (const n of [1, 2, 3]) {
       client.send(front, bytes(n));
       client.send({ ...front, port: bench.world.portOf(OTHER_FRONT) ?? 0 }, bytes(n));
-      backend.send(from, bytes(n));
     }
+    // One of each: whether a turn takes more from a backend at once is the driver's own affair.
+    for (const { from } of flows) backend.send(from, bytes(1));
     await bench.hear('endTurn', 1);
     await bench.world.settle();
     const kinds = bench.log.map(({ kind }) => kind);
-    expect(kinds).toHaveLength(10);
-    expect(kinds.indexOf('endTurn')).toBe(9);
+    expect(kinds).toHaveLength(9);
+    expect(kinds.indexOf('endTurn')).toBe(8);
   });
 }

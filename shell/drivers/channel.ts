@@ -57,9 +57,9 @@ export class ListenerLine extends Channel {
 export class UpstreamLine extends Channel {
   readonly kind = 'upstream' as const;
   readonly id: SocketId;
-  /** How many messages the last receive brought, and in which turn that was. */
-  lastCount = 0;
-  lastTurn = 0;
+  /** How many messages the last receive brought, and in which turn that was. Before the first: as if one did, long ago. */
+  lastCount = 1;
+  lastTurn = -1;
   /** Whether a message may be a train. */
   takesTrains = false;
 

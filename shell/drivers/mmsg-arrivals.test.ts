@@ -45,13 +45,13 @@ function arrivalTests(real: Libc): void {
     bytes(last, count),
   ];
 
-  /** A backend that once sent many datagrams at a time is heard in trains from then on. */
+  /** A backend that once sent many datagrams at a time is heard in trains from then on. The very first is received alone. */
   const asTrainsFromNowOn = async (): Promise<void> => {
     await bench.turn((ports) => ports.sendToBackend(UPSTREAM, undefined, bytes(3)));
     const [first] = await bench.hear('client', 1);
     const client = present(first, 'a datagram arrived').src;
     const sent = train(19, 3, 3);
-    for (const messages of [sent.length, 1]) {
+    for (const messages of [sent.length - 1, 1]) {
       bench.log.length = 0;
       received.length = 0;
       await bench.turn((ports) =>
