@@ -18,6 +18,14 @@ describe('counting table', () => {
     expect([table.get(key(1)), table.size]).toEqual([0, 0]);
   });
 
+  test('when all keys have left, every entry is free again', () => {
+    const table = new CountingTable(8, { first: 1, second: 2 });
+    for (let n = 0; n < 8; n += 1) table.add(key(n));
+    for (let n = 0; n < 8; n += 1) table.subtract(key(n));
+    expect(table.size).toBe(0);
+    expect(Reflect.get(table, 'entries')).toSatisfy(isZero);
+  });
+
   test('every word of a key matters', () => {
     const table = new CountingTable(8, { first: 1, second: 2 });
     table.add(new Int32Array(COUNT_KEY_WORDS));
@@ -90,6 +98,10 @@ function twinsUnder(seed: TableSeed): [Int32Array, Int32Array] {
     byHash.set(hash, n);
   }
   throw new Error('no two keys share a hash');
+}
+
+function isZero(entries: unknown): boolean {
+  return entries instanceof Int32Array && entries.every((word) => word === 0);
 }
 
 function key(n: number): Int32Array {

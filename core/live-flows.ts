@@ -66,6 +66,19 @@ export class LiveFlows {
     this.rates.grow(capacity);
   }
 
+  /**
+   * Flows will be admitted under this configuration. The first that limits sources takes time in proportion to the flows,
+   * for each is counted as of the configuration that it was admitted under.
+   */
+  expect(config: ClusterConfig): void {
+    const { table, configs, sources } = this;
+    this.rates.expect(config);
+    if (!sources.expect(config)) return;
+    for (let slot = 0; slot < table.highWater; slot += 1) {
+      if (table.isLive(slot)) sources.add(configs.get(table.configOf(slot)), table.clientOf(slot));
+    }
+  }
+
   /** A new flow, established on its backend, with nothing forwarded yet. */
   admit(
     hash: number,

@@ -83,7 +83,7 @@ export class UdpManager {
     this.backends = this.flows.backends;
     this.configs = this.flows.configs;
     this.rates = this.flows.rates;
-    this.rates.expect(options.config);
+    this.flows.expect(options.config);
     this.placementSeed = options.placementSeed;
     this.config = options.config;
     this.cap = options.maxFlows;
@@ -306,7 +306,7 @@ export class UdpManager {
     switch (event.kind) {
       case 'SetCluster':
         this.config = event.config;
-        this.rates.expect(event.config);
+        this.flows.expect(event.config);
         break;
       case 'SetMaxFlows':
         this.setMaxFlows(event.count);

@@ -9,9 +9,23 @@ import { SourceLimits } from './source-limits.ts';
 const seed = { first: 5, second: 6 };
 
 describe('source limits', () => {
-  test('no limit is never reached, but flows are counted for a limit that comes later', () => {
+  test('no limit is never reached, and the first one begins to count, once', () => {
     const limits = new SourceLimits(4, seed);
     const client = address('192.0.2.1:1000');
+    expect(limits.expect(cluster())).toBe(false);
+    limits.add(cluster(), client);
+    limits.subtract(cluster(), client);
+    expect(limits.reached(cluster(), client)).toBe(false);
+    expect(limits.sizes).toBeUndefined();
+    expect(limits.expect(cluster({ maxFlowsPerSubnet: 3 }))).toBe(true);
+    expect(limits.sizes).toEqual({ addresses: 0, subnets: 0 });
+    expect(limits.expect(cluster({ maxFlowsPerIp: 3 }))).toBe(false);
+  });
+
+  test('a limit is reached by as many flows, and counting goes on while there is none', () => {
+    const limits = counting(4);
+    const client = address('192.0.2.1:1000');
+    expect(limits.expect(cluster())).toBe(false);
     for (let flow = 0; flow < 3; flow += 1) limits.add(cluster(), client);
     expect(limits.reached(cluster(), client)).toBe(false);
     expect(limits.reached(cluster({ maxFlowsPerIp: 4 }), client)).toBe(false);
@@ -20,14 +34,14 @@ describe('source limits', () => {
   });
 
   test('an address is one whatever its port and zone', () => {
-    const limits = new SourceLimits(4, seed);
+    const limits = counting(4);
     limits.add(cluster(), address('[fe80::1%1]:1000'));
     expect(limits.flowsOfAddress(cluster(), address('[fe80::1%2]:2000'))).toBe(1);
     expect(limits.flowsOfAddress(cluster(), address('[fe80::2%1]:1000'))).toBe(0);
   });
 
   test('clusters are counted apart, and by name: new settings of one cluster keep its counts', () => {
-    const limits = new SourceLimits(4, seed);
+    const limits = counting(4);
     const client = address('192.0.2.1:1000');
     limits.add(cluster(), client);
     expect(limits.flowsOfAddress(cluster({ cluster: 'ntp' }), client)).toBe(0);
@@ -39,7 +53,7 @@ describe('source limits', () => {
   });
 
   test('the families never meet: 192.0.2.1 and an IPv6 address that begins with its bits', () => {
-    const limits = new SourceLimits(4, seed);
+    const limits = counting(4);
     const config = cluster({ subnetPrefixIpv4: 32, subnetPrefixIpv6: 32 });
     limits.add(config, ipv4(0xc0000201, 1));
     expect(limits.flowsOfSubnet(config, ipv6([0xc0000201, 0, 0, 0], 1))).toBe(0);
@@ -48,7 +62,7 @@ describe('source limits', () => {
   test.each([1, 31, 33, 63, 65, 97, 127])(
     'a prefix of %i bits keeps together what differs behind it, and apart what differs in it',
     (bits) => {
-      const limits = new SourceLimits(4, seed);
+      const limits = counting(4);
       const config = cluster({ subnetPrefixIpv6: bits });
       const flipped = (bit: number): Address => {
         const words: [number, number, number, number] = [0x20010db8, 1, 2, 3];
@@ -62,7 +76,7 @@ describe('source limits', () => {
   );
 
   test('flows admitted under another prefix length are counted apart, and leave as they came', () => {
-    const limits = new SourceLimits(4, seed);
+    const limits = counting(4);
     const [wide, narrow] = [cluster(), cluster({ subnetPrefixIpv4: 16 })];
     const client = address('192.0.2.1:1000');
     limits.add(wide, client);
@@ -78,13 +92,21 @@ describe('source limits', () => {
   });
 
   test('when all flows are gone nothing is kept, and growth keeps what there is', () => {
-    const limits = new SourceLimits(1, seed);
+    const limits = counting(1);
     limits.add(cluster(), address('192.0.2.1:1'));
     limits.grow(100);
     for (let n = 1; n < 100; n += 1) limits.add(cluster(), ipv4(0xc0000201 + n, 1));
     expect(limits.flowsOfSubnet(cluster(), address('192.0.2.200:1'))).toBe(100);
     for (let n = 0; n < 100; n += 1) limits.subtract(cluster(), ipv4(0xc0000201 + n, 1));
     expect(limits.sizes).toEqual({ addresses: 0, subnets: 0 });
+  });
+
+  test('growth before anything is counted is room for what is counted later', () => {
+    const limits = new SourceLimits(1, seed);
+    limits.grow(100);
+    limits.expect(cluster({ maxFlowsPerIp: 1 }));
+    for (let n = 0; n < 100; n += 1) limits.add(cluster(), ipv4(0x0a000000 + 256 * n, 1));
+    expect(limits.sizes).toEqual({ addresses: 100, subnets: 100 });
   });
 });
 
@@ -100,7 +122,7 @@ test('at every prefix length, 0 to 32 and 0 to 128, two addresses share a subnet
     fc.property(pair, fc.integer({ min: 0, max: 128 }), ([one, other], bits) => {
       const length = one.family === 4 ? bits % 33 : bits;
       const config = prefix(length);
-      const limits = new SourceLimits(2, seed);
+      const limits = counting(2);
       limits.add(config, one);
       const shared = bitsOf(one).slice(0, length) === bitsOf(other).slice(0, length);
       expect(limits.flowsOfSubnet(config, other)).toBe(shared ? 1 : 0);
@@ -108,6 +130,13 @@ test('at every prefix length, 0 to 32 and 0 to 128, two addresses share a subnet
     { numRuns: 2_000 },
   );
 });
+
+/** What has begun to count. */
+function counting(capacity: number): SourceLimits {
+  const limits = new SourceLimits(capacity, seed);
+  limits.expect(cluster({ maxFlowsPerIp: 1 }));
+  return limits;
+}
 
 function prefix(length: number): ClusterConfig {
   return cluster({ subnetPrefixIpv4: length, subnetPrefixIpv6: length });

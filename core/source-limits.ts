@@ -1,28 +1,55 @@
 /**
  * How many live flows a source address, and its subnet, hold in each cluster (spec §2.13), so that one source cannot take
- * every slot. Counting goes on while no limit is set: a limit that appears later finds true counts.
+ * every slot. Nothing is counted, and no table is there, until the first cluster has a limit: then the flows that live are
+ * counted in one walk over them (live-flows.ts), and counting goes on for good.
  */
 import { prefixMask, type Address } from './address.ts';
+import { present } from './assert.ts';
 import type { ClusterConfig } from './contract.ts';
 import { COUNT_KEY_WORDS, CountingTable } from './counting-table.ts';
 import type { TableSeed } from './keyed-hash.ts';
 import { Registry } from './registry.ts';
 
+interface Counts {
+  readonly perAddress: CountingTable;
+  readonly perSubnet: CountingTable;
+}
+
 export class SourceLimits {
-  private readonly perAddress: CountingTable;
-  private readonly perSubnet: CountingTable;
+  private capacity: number;
+  private readonly seed: TableSeed;
+  /** Made when the first cluster has a limit: without one a flow pays nothing. */
+  private counts: Counts | undefined;
   /** Clusters with live flows, by number. */
   private readonly clusters = new Registry<string>();
   private readonly key = new Int32Array(COUNT_KEY_WORDS);
 
+  /** For so many live flows at most. */
   constructor(capacity: number, seed: TableSeed) {
-    this.perAddress = new CountingTable(capacity, seed);
-    this.perSubnet = new CountingTable(capacity, seed);
+    this.capacity = capacity;
+    this.seed = seed;
   }
 
+  /** Room for more flows; what was counted stays counted. */
   grow(capacity: number): void {
-    this.perAddress.grow(capacity);
-    this.perSubnet.grow(capacity);
+    this.capacity = capacity;
+    this.counts?.perAddress.grow(capacity);
+    this.counts?.perSubnet.grow(capacity);
+  }
+
+  /**
+   * Flows will be admitted under this configuration. Whether counting begins with it: then whoever asks adds the flows that
+   * live already.
+   */
+  expect(config: ClusterConfig): boolean {
+    if (this.counts !== undefined) return false;
+    if (config.maxFlowsPerIp === 0 && config.maxFlowsPerSubnet === 0) return false;
+    const { capacity, seed } = this;
+    this.counts = {
+      perAddress: new CountingTable(capacity, seed),
+      perSubnet: new CountingTable(capacity, seed),
+    };
+    return true;
   }
 
   /** Whether one more flow of this source would exceed a limit of this cluster. */
@@ -36,35 +63,46 @@ export class SourceLimits {
 
   /** A flow was admitted under this configuration. */
   add(config: ClusterConfig, source: Address): void {
+    const { counts } = this;
+    if (counts === undefined) return;
     const cluster = this.clusters.acquire(config.cluster);
-    this.perAddress.add(this.addressKey(cluster, source));
-    this.perSubnet.add(this.subnetKey(cluster, source, config));
+    counts.perAddress.add(this.addressKey(cluster, source));
+    counts.perSubnet.add(this.subnetKey(cluster, source, config));
   }
 
   /** A flow admitted under this configuration closed. */
   subtract(config: ClusterConfig, source: Address): void {
+    const { counts } = this;
+    if (counts === undefined) return;
     const cluster = this.clusters.acquire(config.cluster);
-    this.perAddress.subtract(this.addressKey(cluster, source));
-    this.perSubnet.subtract(this.subnetKey(cluster, source, config));
+    counts.perAddress.subtract(this.addressKey(cluster, source));
+    counts.perSubnet.subtract(this.subnetKey(cluster, source, config));
     this.clusters.release(cluster);
     this.clusters.release(cluster);
   }
 
-  /** Live flows of this address in this cluster. */
+  /** Live flows of this address in this cluster, once counting has begun. */
   flowsOfAddress(config: ClusterConfig, source: Address): number {
+    const { perAddress } = this.begun;
     const cluster = this.clusters.find(config.cluster);
-    return cluster === undefined ? 0 : this.perAddress.get(this.addressKey(cluster, source));
+    return cluster === undefined ? 0 : perAddress.get(this.addressKey(cluster, source));
   }
 
-  /** Live flows of this address's subnet in this cluster, among those admitted under the same prefix length. */
+  /** The same of this address's subnet, among flows admitted under the same prefix length. */
   flowsOfSubnet(config: ClusterConfig, source: Address): number {
+    const { perSubnet } = this.begun;
     const cluster = this.clusters.find(config.cluster);
-    return cluster === undefined ? 0 : this.perSubnet.get(this.subnetKey(cluster, source, config));
+    return cluster === undefined ? 0 : perSubnet.get(this.subnetKey(cluster, source, config));
   }
 
-  /** Different addresses and subnets that hold flows, for the whole-state checks. */
-  get sizes(): { readonly addresses: number; readonly subnets: number } {
-    return { addresses: this.perAddress.size, subnets: this.perSubnet.size };
+  /** Different addresses and subnets that hold flows, for the whole-state checks; undefined while nothing is counted. */
+  get sizes(): { readonly addresses: number; readonly subnets: number } | undefined {
+    const { counts } = this;
+    return counts && { addresses: counts.perAddress.size, subnets: counts.perSubnet.size };
+  }
+
+  private get begun(): Counts {
+    return present(this.counts, 'counting begins before a limit asks');
   }
 
   private addressKey(cluster: number, source: Address): Int32Array {

@@ -165,7 +165,8 @@ describe('the record of a flow', () => {
 
 /** Two flows that may each ask and be answered three times. */
 function twoFlows(): UdpManager {
-  const rig = new FlowRig({ config: cluster({ requests: 3, responses: 3 }) });
+  const config = cluster({ requests: 3, responses: 3, maxFlowsPerIp: 9 });
+  const rig = new FlowRig({ config });
   rig.client(A, bytes('q'), 0);
   rig.client(B, bytes('q'), 0);
   return rig.manager;

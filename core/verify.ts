@@ -163,9 +163,11 @@ export class Verifier {
     broken.push(`I6: armed at ${armed}, but the earliest deadline is ${earliest}`);
   }
 
-  /** I13: per-source counters equal a recount over the live flows. */
+  /** I13: per-source counters equal a recount over the live flows, from the first limit on. */
   private checkSources(manager: UdpManager, broken: string[]): void {
     const { sources, table } = manager;
+    const { sizes } = sources;
+    if (sizes === undefined) return;
     this.groupSources(false);
     const addresses = this.groups;
     for (let group = 0; group < this.groups; group += 1) {
@@ -185,7 +187,7 @@ export class Verifier {
       const name = nameOf(manager, slot);
       broken.push(`I13: the count of the subnet of ${name} is not ${this.counts[group]}`);
     }
-    if (sources.sizes.addresses !== addresses || sources.sizes.subnets !== subnets) {
+    if (sizes.addresses !== addresses || sizes.subnets !== subnets) {
       broken.push('I13: a source without flows is still counted');
     }
   }

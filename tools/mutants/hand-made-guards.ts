@@ -287,4 +287,18 @@ export const GUARD_MUTANTS: readonly Mutant[] = [
       'if (table.isLive(slot) && !table.isLingering(slot) && table.backendOf(slot) === backend) return slot;',
     announces: 'flows that linger outlive their backend',
   },
+  {
+    id: 'first-limit-forgets-flows',
+    file: 'core/live-flows.ts',
+    search: 'if (!sources.expect(config)) return;',
+    replace: 'if (!sources.expect(config) || table.highWater > 0) return;',
+    announces: 'the first limit on sources does not count the flows that were there before it',
+  },
+  {
+    id: 'first-limit-counts-for-itself',
+    file: 'core/live-flows.ts',
+    search: 'sources.add(configs.get(table.configOf(slot)), table.clientOf(slot));',
+    replace: 'sources.add(config, table.clientOf(slot));',
+    announces: 'the first limit on sources counts the flows of other clusters as its own',
+  },
 ];
