@@ -42,6 +42,18 @@ describe('the runbook', () => {
   });
 });
 
+describe('the unit, on any machine', () => {
+  test('names the program without a folder, because npm decides where it is', () => {
+    expect(commandsInUnit(unit)).toHaveLength(3);
+    for (const line of commandsInUnit(unit)) expect(line).toMatch(/^sozu-udp /);
+  });
+
+  test('keeps traces in a folder that outlives the process', () => {
+    const [, name] = /^StateDirectory=(.*)$/m.exec(unit) ?? [];
+    expect(unit).toContain(`\nEnvironment=TMPDIR=/var/lib/${name}\n`);
+  });
+});
+
 const hasAnalyze = spawnSync('systemd-analyze', ['--version']).status === 0;
 
 describe.skipIf(!hasAnalyze)('the unit', () => {
@@ -67,7 +79,7 @@ function writtenUnit(): string {
   const folder = mkdtempSync(join(tmpdir(), 'sozu-udp-unit-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'sozu-udp.service');
-  writeFileSync(file, unit.replaceAll('/usr/local/bin/sozu-udp', process.execPath));
+  writeFileSync(file, unit.replaceAll(/^(Exec\w+=)sozu-udp /gm, `$1${process.execPath} `));
   return file;
 }
 
@@ -83,7 +95,7 @@ function commandsIn(document: string): string[] {
 }
 
 function commandsInUnit(text: string): string[] {
-  return [...text.matchAll(/^Exec\w+=\/usr\/local\/bin\/(.*)$/gm)].map(([, line = '']) => line);
+  return [...text.matchAll(/^Exec\w+=(.*)$/gm)].map(([, line = '']) => line);
 }
 
 /** Whether the program takes this line. Nothing is run. */
