@@ -197,7 +197,11 @@ describe('one thing amiss', () => {
     ['io = "mmsg"', 'no koffi', { severity: 'error', what: 'io = "mmsg" cannot be had: no koffi' }],
     ['workers = 2', 'no koffi', { severity: 'warning', what: 'one worker instead of 2: no koffi' }],
     ['workers = 3', undefined, { severity: 'warning', fix: 'write workers = 2, or "auto"' }],
-    ['workers = "auto"', 'no koffi', undefined],
+    [
+      'workers = "auto"',
+      'no koffi',
+      { severity: 'notice', what: 'node:dgram moves the datagrams: no koffi' },
+    ],
     ['workers = 2', undefined, undefined],
     ['io = "dgram"', 'no koffi', undefined],
   ] as const)('%s where %s is missing, on two processors', async (line, missing, finding) => {

@@ -4,7 +4,7 @@
  */
 import { automaticMaxFlows, LIMITS } from '../../core/index.ts';
 import { loadConfig } from '../config/load.ts';
-import type { Problem } from '../config/problem.ts';
+import type { Problem, Severity } from '../config/problem.ts';
 import { clientSocket, serverSocket } from '../control/socket-path.ts';
 import type { Finding, Patient } from './finding.ts';
 import { checkBuffers, checkConntrack, checkDescriptors, checkPorts } from './kernel-checks.ts';
@@ -23,16 +23,21 @@ const CHECKS = [
   checkWorkers,
 ] as const;
 
-/** Findings in the order of the checks. `file`: undefined for the machine alone. */
+const WORST_FIRST: readonly Severity[] = ['error', 'warning', 'notice'];
+
+/** Findings, the worst first, else in the order of the checks. `file`: undefined for the machine alone. */
 export async function examine(machine: Machine, file: string | undefined): Promise<Finding[]> {
   const told = file === undefined ? [] : problemsOf(file, machine);
   const patient = await admit(machine, file);
-  return [
+  const findings = [
     ...told,
     ...CHECKS.flatMap((check) => check(patient)),
     ...(await checkControlSocket(patient)),
     ...(machine.read('/proc/self/limits') === undefined ? [NO_PROC] : []),
   ];
+  return findings.toSorted(
+    (one, other) => WORST_FIRST.indexOf(one.severity) - WORST_FIRST.indexOf(other.severity),
+  );
 }
 
 const NO_PROC: Finding = {

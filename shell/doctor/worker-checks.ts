@@ -12,7 +12,18 @@ export function checkWorkers({ machine, settings }: Patient): Finding[] {
         check: 'workers',
         what: `io = "mmsg" cannot be had: ${missing}`,
         why: 'nothing starts',
-        fix: 'write io = "auto"   # or mend what is missing',
+        fix: 'mend what is missing, or write io = "auto"',
+      },
+    ];
+  }
+  if (missing !== undefined && (workers === 'auto' || workers === 1)) {
+    return [
+      {
+        severity: 'notice',
+        check: 'workers',
+        what: `node:dgram moves the datagrams: ${missing}`,
+        why: 'each costs two to three times as much processor time as with io = "mmsg"',
+        fix: 'mend what is missing, or write io = "dgram"',
       },
     ];
   }

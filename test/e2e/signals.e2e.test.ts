@@ -1,9 +1,10 @@
 /** SIGTERM and SIGINT: the first drains, the second closes at once; the exit code is 0 either way. */
 import { expect, test } from 'vitest';
 import { startBackend, type Backend } from './backend.ts';
+import { runToEnd } from './child.ts';
 import { openClient, type Client } from './client.ts';
 import { freePort } from './ports.ts';
-import { startProxy, toml, type ProxyProcess } from './proxy.ts';
+import { MAIN, startProxy, toml, type ProxyProcess } from './proxy.ts';
 
 /** Longer than any test waits. */
 const LONG_SECONDS = 600;
@@ -55,6 +56,29 @@ test('SIGUSR1 opens no debugger port', async () => {
   proxy.signal('SIGTERM');
   expect(await proxy.exit).toEqual({ code: 0, signal: null });
   expect(proxy.child.everything()).not.toMatch(/debugger/i);
+});
+
+/** Says, when somebody begins to listen for a signal, whether the program's dependencies are loaded already. */
+const WATCH_LISTENERS = `
+  import { createRequire } from 'node:module';
+  const { cache } = createRequire(process.cwd() + '/x.js');
+  process.on('newListener', (name) => {
+    const isLate = Object.keys(cache).some((file) => file.includes('/commander/'));
+    if (String(name).startsWith('SIG')) console.log(name, isLate ? 'late' : 'early');
+  });`;
+
+test('signals that come while the program is loading are heard, and do nothing', async () => {
+  const watch = `data:text/javascript,${encodeURIComponent(WATCH_LISTENERS)}`;
+  const heard = async (...words: string[]): Promise<string[]> => {
+    const { stdout } = await runToEnd(process.execPath, ['--import', watch, MAIN, ...words]);
+    return stdout.split('\n').filter((line) => line.startsWith('SIG'));
+  };
+  expect(await heard('run', '--config', '/nowhere.toml')).toEqual([
+    'SIGUSR1 early',
+    'SIGHUP early',
+    'SIGHUP late',
+  ]);
+  expect(await heard('check', '/nowhere.toml')).toEqual(['SIGUSR1 early']);
 });
 
 test.for([
