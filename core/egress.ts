@@ -10,7 +10,7 @@ import { policyOf } from './error-policy.ts';
 import type { ListenerCounters } from './metrics.ts';
 import type { OutputQueue } from './output-queue.ts';
 import type { PlaneOutput } from './plane-contract.ts';
-import type { SendBlocked, SendFailed, SendRefused } from './ports.ts';
+import type { SendBlocked, SendFailed } from './ports.ts';
 import type { Instant } from './time.ts';
 
 /** What a listener counts, and what it handed to the driver in this turn that has not failed so far. */
@@ -20,6 +20,14 @@ export interface Tally {
   sentToClients: number;
 }
 
+/** What goes to a backend once more. */
+interface Again {
+  readonly tally: Tally;
+  readonly socket: SocketId;
+  readonly header: Uint8Array | undefined;
+  readonly payload: Uint8Array;
+}
+
 export class Egress {
   /** Who waits to be told of room, each with a queue. */
   readonly upstreamsBlocked: BlockedSockets<SocketId> = new BlockedSockets();
@@ -27,8 +35,10 @@ export class Egress {
   private readonly outputs: OutputQueue<PlaneOutput>;
   private readonly flows: EgressQueues<SocketId>;
   private readonly listeners: EgressQueues<ListenerId>;
-  /** Of this turn's first flush: what goes out once more. */
-  private readonly refused: { readonly tally: Tally; readonly failure: SendRefused }[] = [];
+  /** Of this turn's first flush: what was refused, and what came behind it where nothing waited; no more than a turn holds. */
+  private readonly again: Again[] = [];
+  /** The sockets where nothing waited when one was refused, until the turn is over. */
+  private readonly refusing = new Set<SocketId>();
   private retrying = false;
 
   constructor(outputs: OutputQueue<PlaneOutput>) {
@@ -80,9 +90,14 @@ export class Egress {
     const { counters } = tally;
     if (failure.cause === 'error') counters[policyOf(failure.errno).drop] += 1;
     else if (failure.cause === 'blocked') {
+      if (this.goesAlong(tally, failure)) return;
       if (!isOpen || !this.takeBack(failure, now)) counters.droppedWqFull += 1;
     } else if (this.retrying) counters.droppedSendError += 1;
-    else this.refused.push({ tally, failure });
+    else {
+      const { socket, header, payload } = failure;
+      this.again.push({ tally, socket, header, payload });
+      if (!this.flows.has(socket)) this.refusing.add(socket);
+    }
   }
 
   /**
@@ -90,13 +105,12 @@ export class Egress {
    * any: then another flush is to follow. The socket of a flow that closed in this turn is open until that is over.
    */
   retry(): boolean {
-    this.retrying = this.refused.length > 0;
-    for (const { tally, failure } of this.refused) {
-      const { socket, header, payload } = failure;
+    this.retrying = this.again.length > 0;
+    for (const { tally, socket, header, payload } of this.again) {
       tally.sentToBackends += 1;
       this.outputs.push({ kind: 'SendToBackend', socket, header, payload });
     }
-    this.refused.length = 0;
+    this.again.length = 0;
     return this.retrying;
   }
 
@@ -136,6 +150,17 @@ export class Egress {
   flushed(now: Instant): void {
     this.flows.settle((socket) => this.watchUpstream(socket, now));
     this.listeners.settle((listener) => this.watchListener(listener, now));
+    if (this.refusing.size > 0) this.refusing.clear();
+  }
+
+  /** Behind one that was refused there is room, so what came there is sent again with it, however much it is. */
+  private goesAlong(tally: Tally, failure: SendBlocked): boolean {
+    if (failure.direction === 'to-client' || this.retrying) return false;
+    const { socket, header, payload } = failure;
+    if (!this.refusing.has(socket)) return false;
+    // These are lent for the call.
+    this.again.push({ tally, socket, header: header?.slice(), payload: new Uint8Array(payload) });
+    return true;
   }
 
   /** Back to its place, or behind the others; a socket that had no queue is watched from now on. */
@@ -145,7 +170,7 @@ export class Egress {
       const { socket, header } = failure;
       const waits = this.flows.has(socket);
       // Its place was ahead of those that wait by now, and nothing goes there any more.
-      if (waits && this.retrying) return false;
+      if (waits && this.retrying && !this.refusing.has(socket)) return false;
       if (this.flows.takeBack(socket, header, payload) !== undefined) return false;
       if (!waits) this.watchUpstream(socket, now);
       return true;

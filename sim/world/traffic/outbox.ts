@@ -18,8 +18,9 @@ export class Outbox {
   readonly #handed: (Parcel | undefined)[] = [];
   /** Where in there the reports of a socket have got to. */
   readonly #reported = new Map<Holder, number>();
-  /** Of this turn's first flush: to be sent once more. */
+  /** Of this turn's first flush: to be sent once more, those behind it with it where nothing waited. */
   readonly refused: Parcel[] = [];
+  readonly #refusing = new Set<Holder>();
   readonly #offered = new Set<Holder>();
   readonly #lost: (counter: DropCounter) => void;
   /** What refused parcels are sent again in is under way. */
@@ -82,8 +83,12 @@ export class Outbox {
       this.#lost(failure.errno === 'EMSGSIZE' ? 'droppedTooBig' : 'droppedSendError');
     else if (failure.cause === 'refused') {
       if (this.#isRetrying) this.#lost('droppedSendError');
-      else this.refused.push(parcel);
-    } else if (!this.#takeBack(parcel)) this.#lost('droppedWqFull');
+      else {
+        this.refused.push(parcel);
+        if (holder.queue === undefined) this.#refusing.add(holder);
+      }
+    } else if (!this.#isRetrying && this.#refusing.has(holder)) this.refused.push(parcel);
+    else if (!this.#takeBack(parcel)) this.#lost('droppedWqFull');
   }
 
   /** A flush is over. Whether what was refused in it goes out again now. */
@@ -97,6 +102,7 @@ export class Outbox {
       holder.queue = left.length > 0 ? left : undefined;
     }
     this.#offered.clear();
+    this.#refusing.clear();
     return false;
   }
 
@@ -128,7 +134,8 @@ export class Outbox {
   #takeBack(parcel: Parcel): boolean {
     const holder = holderOf(parcel);
     if (parcel.toBackend ? !parcel.line.isOpen : parcel.line.listener.isClosed) return false;
-    if (parcel.toBackend && this.#isRetrying && holder.queue !== undefined) return false;
+    const isLate = this.#isRetrying && !this.#refusing.has(holder);
+    if (parcel.toBackend && isLate && holder.queue !== undefined) return false;
     if (!parcel.isOffered) return append(parcel);
     parcel.isOffered = false;
     return true;
