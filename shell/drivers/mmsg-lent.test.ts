@@ -17,7 +17,7 @@ if (typeof found === 'string') test(`nothing is lent without libc: ${found}`, ne
 else lentTests(found);
 
 function lentTests(real: Libc): void {
-  const { EINTR, EAGAIN, EPERM, EINVAL, ECONNREFUSED } = constants.errno;
+  const { EINTR, EAGAIN, EPERM, EINVAL, ECONNREFUSED, EMSGSIZE } = constants.errno;
   /** Calls that send, and what the next ones return instead, unless zero; undefined: what the kernel says. */
   const calls: (number[] | 'send')[] = [];
   const answers: (number | undefined)[] = [];
@@ -25,6 +25,9 @@ function lentTests(real: Libc): void {
   const asked: number[] = [];
   const heard: { socket: SocketId; payload: Uint8Array }[] = [];
   const failures: SendFailed[] = [];
+  /** What the next plain receives return instead; and the sockets that were told of as refused. */
+  const receipts: number[] = [];
+  const refused: SocketId[] = [];
   /** Which upstream socket the datagrams of a client go to, and the echo that comes back from each. */
   let route: (src: Address, payload: Uint8Array) => void;
   let driver: MmsgDriver;
@@ -32,7 +35,7 @@ function lentTests(real: Libc): void {
   let echo: MmsgDriver;
 
   beforeEach(() => {
-    for (const list of [calls, answers, asked, heard, failures]) list.length = 0;
+    for (const list of [calls, answers, asked, heard, failures, receipts, refused]) list.length = 0;
     const spy = new MessageSpy();
     const answered = (call: () => number): number => answers.shift() ?? call();
     driver = new MmsgDriver({
@@ -51,7 +54,7 @@ function lentTests(real: Libc): void {
       },
       recv: (...call) => {
         asked.push(1);
-        return real.recv(...call);
+        return receipts.shift() ?? real.recv(...call);
       },
     });
     route = (_src, payload) => driver.sendToBackend(UPSTREAM, undefined, payload);
@@ -61,6 +64,7 @@ function lentTests(real: Libc): void {
       backendDatagram: (socket, payload) => {
         heard.push({ socket, payload: Uint8Array.from(payload) });
       },
+      refused: (socket) => refused.push(socket),
       endTurn: () => driver.flush((failure) => failures.push(failure)),
     });
     // A program that sends trains, and one that answers in trains.
@@ -136,6 +140,32 @@ function lentTests(real: Libc): void {
     expect(returned()).toEqual([]);
     arrive(bytes(6));
     expect(returned()).toEqual([bytes(6)]);
+  });
+
+  test('a router that wants shorter datagrams costs neither the next one nor the backend its name', () => {
+    answers.push(-EMSGSIZE);
+    arrive(bytes(5));
+    receipts.push(-EMSGSIZE);
+    expect(returned()).toEqual([bytes(5)]);
+    expect([failures, refused, receipts]).toEqual([[], [], []]);
+    answers.push(-EMSGSIZE, -EMSGSIZE);
+    arrive(bytes(6));
+    expect(told()).toEqual([['error', 'EMSGSIZE']]);
+    route = (_src, payload) => driver.sendToBackend(UPSTREAM, bytes(28), payload);
+    answers.push(-EMSGSIZE);
+    arrive(bytes(8));
+    expect(returned()).toEqual([Uint8Array.from([...bytes(28), ...bytes(8)])]);
+    answers.push(-EMSGSIZE, -EMSGSIZE);
+    arrive(bytes(9));
+    expect(told()).toEqual([
+      ['error', 'EMSGSIZE'],
+      ['error', 'EMSGSIZE'],
+    ]);
+    route = (_src, payload) => driver.sendToBackend(UPSTREAM, undefined, payload);
+    receipts.push(-ECONNREFUSED);
+    arrive(bytes(7));
+    expect(returned()).toEqual([bytes(7)]);
+    expect(refused).toEqual([UPSTREAM]);
   });
 
   test('a datagram with a header is no plain one', () => {

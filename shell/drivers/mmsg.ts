@@ -280,7 +280,9 @@ export class MmsgDriver implements Ports {
     line.lastTurn = this.turns;
     const arrivals = this.heard();
     if (count < 0) {
-      if (isNothing(errnoName(count))) return false;
+      const errno = errnoName(count);
+      // A router wants shorter datagrams: the kernel has noted it, and the backend has not refused anything.
+      if (isNothing(errno) || errno === 'EMSGSIZE') return false;
       arrivals.refused(line.id);
       return true;
     }

@@ -128,6 +128,8 @@ export class Outbox {
     const [at, bytes] = [arena.address + (pieces.ats[place] ?? 0), pieces.sizes[place] ?? 0];
     let result = libc.send(line.fd, at, bytes);
     while (result < 0 && errnoName(result) === 'EINTR') result = libc.send(line.fd, at, bytes);
+    // As in `hand`.
+    if (result < 0 && errnoName(result) === 'EMSGSIZE') result = libc.send(line.fd, at, bytes);
     if (result < 0) this.tell(line, place, 0, errnoName(result));
   }
 
@@ -153,7 +155,7 @@ export class Outbox {
   /** Sends what is laid out; the place to go on from, which is `rest` unless a train was refused as such. */
   private hand(line: Line, rest: number): number {
     const { batch } = this;
-    let sent = 0;
+    let [sent, tried] = [0, NONE];
     while (sent < batch.count) {
       const took = this.libc.sendmmsg(line.fd, batch.addressOf(sent), batch.count - sent);
       if (took > 0) {
@@ -163,6 +165,11 @@ export class Outbox {
       const errno = took > 0 ? this.whatEnded(line, sent) : errnoName(took);
       if (errno === undefined || errno === 'EINTR') continue;
       if (this.isRefusedAsTrain(line, sent, errno)) return batch.places[sent] ?? NONE;
+      // It may be told of an earlier one that a router found too long; once, and this one was not tried.
+      if (errno === 'EMSGSIZE' && tried !== sent) {
+        tried = sent;
+        continue;
+      }
       do {
         this.tellMessage(line, sent, errno);
         sent += 1;
