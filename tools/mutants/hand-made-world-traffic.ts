@@ -176,6 +176,14 @@ export const WORLD_TRAFFIC_MUTANTS: readonly Mutant[] = [
     announces: 'what the path does not take is counted as a send that failed',
   },
   {
+    id: 'room-behind-a-refusal-unused',
+    file: 'core/egress.ts',
+    search: 'if (this.goesAlong(tally, failure)) return;',
+    replace: '',
+    announces:
+      'what follows a refused datagram waits, or is dropped, for want of room that is there',
+  },
+  {
     id: 'closed-counts-as-full',
     file: 'core/egress.ts',
     search: 'tally.counters.droppedClosed += this.flows.discard(socket);',
