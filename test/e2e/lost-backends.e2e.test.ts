@@ -1,8 +1,9 @@
 /** A client that never pauses, and backends that die, go or come: what becomes of its flow. */
 import { expect, onTestFinished, test } from 'vitest';
-import { startBackend } from './backend.ts';
+import { startBackend, type Backend } from './backend.ts';
 import { openClient, type Client } from './client.ts';
 import { startEcho, type Echo } from './echo.ts';
+import { ADMIN, adminOf, scrape, sumOf } from './http.ts';
 import { freePort } from './ports.ts';
 import { rewriteConfig, startProxy, toml, type ProxyProcess } from './proxy.ts';
 
@@ -56,13 +57,17 @@ test('with on_backend_down = "pin" the flow stays where it is, and goes on when 
 test('removal of the only backend drops what comes as no_backend; a new one gets the next datagram', async () => {
   const [alpha, beta, port] = [await startBackend('a'), await startBackend('b'), await freePort()];
   const listen = `127.0.0.1:${port}`;
-  const proxy = await startProxy(toml({ listen, backends: [alpha] }));
+  const config = (...backends: Backend[]): string => toml({ listen, backends }).concat(ADMIN);
+  const proxy = await startProxy(config(alpha));
+  const url = await adminOf(proxy);
   const client = await openClient({ to: port });
   expect(await client.ask('one')).toBe('a: one');
-  await rewriteConfig(proxy, toml({ listen, backends: [] }));
+  await rewriteConfig(proxy, config());
   await client.send('two');
   await client.send('three');
-  await rewriteConfig(proxy, toml({ listen, backends: [beta] }));
+  // A worker reads them when its thread runs, which may be after it was told of a new backend.
+  while (sumOf(await scrape(url), 'sozu_udp_datagrams_received_client_total') < 3);
+  await rewriteConfig(proxy, config(beta));
   expect(await client.ask('four')).toBe('b: four');
   expect(alpha.heard).toEqual(['one']);
   expect(beta.heard).toEqual(['four']);
