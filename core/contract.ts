@@ -89,6 +89,23 @@ export type ConfigEvent =
   | { readonly kind: 'TellEnds'; readonly oneIn: number }
   | { readonly kind: 'Drain' };
 
+/** Datagrams that came as one piece (train.ts): `unit` bytes each, and the last perhaps fewer. */
+export type ManagerTrain =
+  | {
+      readonly kind: 'ClientTrain';
+      readonly src: Address;
+      readonly local: Address | undefined;
+      readonly payload: Uint8Array;
+      readonly unit: number;
+      readonly backends: BackendSource;
+    }
+  | {
+      readonly kind: 'BackendTrain';
+      readonly flow: FlowId;
+      readonly payload: Uint8Array;
+      readonly unit: number;
+    };
+
 export type ManagerInput =
   | {
       readonly kind: 'ClientDatagram';
@@ -143,7 +160,10 @@ export type MetricEvent =
   | { readonly kind: 'LoopRefused' }
   /** Payload bytes, the PROXY header not included. */
   | { readonly kind: 'DatagramIn'; readonly bytes: number }
-  | { readonly kind: 'DatagramOut'; readonly bytes: number };
+  | { readonly kind: 'DatagramOut'; readonly bytes: number }
+  /** The same of all datagrams of a train together. */
+  | { readonly kind: 'TrainIn'; readonly datagrams: number; readonly bytes: number }
+  | { readonly kind: 'TrainOut'; readonly datagrams: number; readonly bytes: number };
 
 export type Output =
   | { readonly kind: 'OpenUpstream'; readonly flow: FlowId; readonly backend: Backend }
@@ -164,6 +184,24 @@ export type Output =
       readonly from: Address | undefined;
       /** Borrowed: valid until the turn is over. */
       readonly payload: Uint8Array;
+    }
+  /** What came as a train goes on as one: without a header, because each datagram would need its own. */
+  | {
+      readonly kind: 'TrainToBackend';
+      readonly flow: FlowId;
+      readonly dst: Address;
+      /** Borrowed: valid until the turn is over. */
+      readonly payload: Uint8Array;
+      readonly unit: number;
+    }
+  | {
+      readonly kind: 'TrainToClient';
+      readonly flow: FlowId;
+      readonly dst: Address;
+      readonly from: Address | undefined;
+      /** Borrowed: valid until the turn is over. */
+      readonly payload: Uint8Array;
+      readonly unit: number;
     }
   | { readonly kind: 'ArmTimer'; readonly at: Instant }
   | { readonly kind: 'Metric'; readonly event: MetricEvent }

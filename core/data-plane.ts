@@ -4,9 +4,9 @@
  */
 import type { Address } from './address.ts';
 import { assert, assertNever, present } from './assert.ts';
-import { flowId, listenerOf, type FlowId, type ListenerId, type SocketId } from './brand.ts';
+import { flowId, listenerOf, type ListenerId, type SocketId } from './brand.ts';
 import { Clusters } from './clusters.ts';
-import type { Output } from './contract.ts';
+import type { ManagerTrain } from './contract.ts';
 import type { Directive, GeneratedDirective, Report } from './directives.ts';
 import { earlier } from './earlier.ts';
 import { Egress } from './egress.ts';
@@ -17,9 +17,9 @@ import { ListenerRestarts } from './listener-restarts.ts';
 import { GuardedBackends, LoopGuard } from './loop-guard.ts';
 import { Losses } from './losses.ts';
 import type { UdpManager } from './manager.ts';
-import { foldOutput, type ListenerCounters } from './metrics.ts';
+import type { ListenerCounters } from './metrics.ts';
 import { OutputQueue } from './output-queue.ts';
-import type { PlaneInput, PlaneOptions, PlaneOutput, Wake } from './plane-contract.ts';
+import type { PlaneInput, PlaneOptions, PlaneOutput, PlaneTrain, Wake } from './plane-contract.ts';
 import { PlaneClusters } from './plane-clusters.ts';
 import type { Listener } from './plane-listener.ts';
 import { isListenerDirective, Listeners } from './plane-listeners.ts';
@@ -29,8 +29,13 @@ import { createRandom } from './random.ts';
 import { StuckSockets } from './stuck-sockets.ts';
 import { TableBuilds } from './table-builds.ts';
 import type { Instant } from './time.ts';
+import { datagramsIn } from './train.ts';
+import { Translation } from './translation.ts';
 import { UpstreamSources, type OpenFailed } from './upstream-sources.ts';
 import { Upstreams } from './upstreams.ts';
+
+type ClientTrain = Extract<PlaneTrain, { kind: 'ClientTrain' }>;
+type BackendTrain = Extract<PlaneTrain, { kind: 'BackendTrain' }>;
 
 export class DataPlane {
   /** Open to readers of counters. */
@@ -46,6 +51,7 @@ export class DataPlane {
   private readonly evidence = new Evidence((report) => this.report(report));
   private readonly losses: Losses;
   private readonly queries: FlowQueries;
+  private readonly translation: Translation;
   private readonly stuck: StuckSockets;
   private readonly restarts: ListenerRestarts;
   private stopping: Stopping | undefined;
@@ -81,6 +87,7 @@ export class DataPlane {
     const { placementSeed } = options;
     const { fates } = losses;
     this.queries = new FlowQueries({ placementSeed, listeners, clusters, fates, loops, drain });
+    this.translation = new Translation({ listeners, clusters, upstreams, egress, evidence });
     this.stuck = new StuckSockets({ egress, upstreams, listeners, drain });
   }
 
@@ -112,6 +119,14 @@ export class DataPlane {
       default:
         return assertNever(input);
     }
+  }
+
+  /** Takes a train at once, unless its datagrams may differ in what becomes of them: then nothing has happened. */
+  handleTrain(train: PlaneTrain, now: Instant): boolean {
+    assert(this.outputs.pending === 0, 'outputs are drained before the next call');
+    return train.kind === 'ClientTrain'
+      ? this.onClientTrain(train, now)
+      : this.onBackendTrain(train, now);
   }
 
   /**
@@ -183,14 +198,31 @@ export class DataPlane {
     const listener = this.listeners.at(id);
     if (listener === undefined) return;
     listener.counters.clientReceived += 1;
-    this.lent.cluster = this.clusters.of(listener.config);
-    this.lent.hold = this.sources.holdFor(this.lent.cluster, now);
-    const { lent: backends } = this;
+    const backends = this.backendsFor(listener, now);
     this.restarts.datagram(
       listener,
       { kind: 'ClientDatagram', src, local, payload, backends },
       now,
     );
+  }
+
+  private onClientTrain(input: ClientTrain, now: Instant): boolean {
+    const { src, local, payload, unit } = input;
+    const listener = this.listeners.at(input.listener);
+    if (listener === undefined) return false;
+    const backends = this.backendsFor(listener, now);
+    const train: ManagerTrain = { kind: 'ClientTrain', src, local, payload, unit, backends };
+    if (!this.restarts.train(listener, train, now)) return false;
+    listener.counters.clientReceived += datagramsIn(payload, unit);
+    return true;
+  }
+
+  /** What its flow machine is lent. */
+  private backendsFor(listener: Listener, now: Instant): GuardedBackends {
+    const { lent } = this;
+    lent.cluster = this.clusters.of(listener.config);
+    lent.hold = this.sources.holdFor(lent.cluster, now);
+    return lent;
   }
 
   private onBackendArrived(socket: SocketId, payload: Uint8Array, now: Instant): void {
@@ -202,8 +234,19 @@ export class DataPlane {
       listener.counters.droppedUnknownFlow += 1;
       return;
     }
-    this.upstreams.answered(socket);
+    this.upstreams.answered(socket, 1);
     this.restarts.datagram(listener, { kind: 'BackendDatagram', flow: flowId(slot), payload }, now);
+  }
+
+  private onBackendTrain({ socket, payload, unit }: BackendTrain, now: Instant): boolean {
+    const [listener, slot] = [this.ownerOf(socket), this.upstreams.slotOf(socket)];
+    if (listener === undefined || slot === undefined) return false;
+    const train: ManagerTrain = { kind: 'BackendTrain', flow: flowId(slot), payload, unit };
+    if (!this.restarts.train(listener, train, now)) return false;
+    const datagrams = datagramsIn(payload, unit);
+    listener.counters.backendReceived += datagrams;
+    this.upstreams.answered(socket, datagrams);
+    return true;
   }
 
   private onRefused(socket: SocketId): void {
@@ -330,51 +373,8 @@ export class DataPlane {
     this.report({ kind: 'Stopped', generation, flowsClosed });
   }
 
-  /** Takes every output of a flow machine, folds it into the metrics and says what it means in sockets. */
   private drain(listener: Listener, now: Instant): void {
-    const { manager } = listener;
-    for (let output = manager.pollOutput(); output !== undefined; output = manager.pollOutput()) {
-      foldOutput(listener.counters, output);
-      if (listener.ledger !== undefined)
-        this.listeners.logFlow(listener, output, this.generation, now);
-      this.translate(listener, output, now);
-    }
-  }
-
-  private translate(listener: Listener, output: Output, now: Instant): void {
-    switch (output.kind) {
-      case 'SendToBackend':
-        return this.sendToBackend(listener, output.flow, output.prefix, output.payload, now);
-      case 'SendToClient':
-        return this.egress.toClient(listener, listener.id, output.dst, output.from, output.payload);
-      case 'OpenUpstream':
-        return this.upstreams.open(listener, output.flow, output.backend, now);
-      case 'CloseFlow':
-        return this.upstreams.close(listener, output.flow);
-      // The timer is asked for with pollTimeout, once a turn; metrics and drops were folded.
-      case 'ArmTimer':
-      case 'Metric':
-      case 'Drop':
-        return undefined;
-      default:
-        return assertNever(output);
-    }
-  }
-
-  private sendToBackend(
-    listener: Listener,
-    flow: FlowId,
-    header: Uint8Array | undefined,
-    payload: Uint8Array,
-    now: Instant,
-  ): void {
-    const socket = this.upstreams.socketOf(listener, flow);
-    if (this.clusters.countRequests || this.clusters.countAnswers) {
-      const target = this.upstreams.targetOf(socket);
-      target.cluster.backends.forwarded(target.backend, now);
-      this.evidence.forwarded(target);
-    }
-    this.egress.toBackend(listener, socket, header, payload);
+    this.translation.drain(listener, this.generation, now);
   }
 
   private answer({ request, query }: Extract<Directive, { kind: 'Query' }>, now: Instant): void {

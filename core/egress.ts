@@ -5,6 +5,7 @@
 import type { Address } from './address.ts';
 import { BlockedSockets } from './blocked-sockets.ts';
 import type { ListenerId, SocketId } from './brand.ts';
+import type { Output } from './contract.ts';
 import { EgressMemory, EgressQueues, FLOW_EGRESS, LISTENER_EGRESS } from './egress-queue.ts';
 import { policyOf } from './error-policy.ts';
 import type { ListenerCounters } from './metrics.ts';
@@ -12,6 +13,7 @@ import type { OutputQueue } from './output-queue.ts';
 import type { PlaneOutput } from './plane-contract.ts';
 import type { SendBlocked, SendFailed } from './ports.ts';
 import type { Instant } from './time.ts';
+import { datagramsIn, eachDatagram } from './train.ts';
 
 /** What a listener counts, and what it handed to the driver in this turn that has not failed so far. */
 export interface Tally {
@@ -51,6 +53,25 @@ export class Egress {
   /** Datagrams that were received and wait for a socket. */
   get waiting(): number {
     return this.flows.waiting + this.listeners.waiting;
+  }
+
+  /** A train goes as one, or its datagrams go behind those that wait. */
+  trainToBackend(tally: Tally, socket: SocketId, payload: Uint8Array, unit: number): void {
+    if (this.flows.size > 0 && this.flows.has(socket))
+      return eachDatagram(payload, unit, (one) => this.toBackend(tally, socket, undefined, one));
+    tally.sentToBackends += datagramsIn(payload, unit);
+    return this.outputs.push({ kind: 'TrainToBackend', socket, payload, unit });
+  }
+
+  trainToClient(
+    tally: Tally,
+    listener: ListenerId,
+    { dst, from, payload, unit }: Extract<Output, { kind: 'TrainToClient' }>,
+  ): void {
+    if (this.listeners.size > 0 && this.listeners.has(listener))
+      return eachDatagram(payload, unit, (one) => this.toClient(tally, listener, dst, from, one));
+    tally.sentToClients += datagramsIn(payload, unit);
+    return this.outputs.push({ kind: 'TrainToClient', listener, dst, from, payload, unit });
   }
 
   toBackend(

@@ -61,14 +61,16 @@ export class Evidence {
     this.refused(target, flow);
   }
 
-  /** A client datagram goes to a backend. */
-  forwarded({ cluster, backend }: Target): void {
-    if (isAskedOf(cluster)) this.of(cluster, backend).forwarded += 1;
+  /** So many client datagrams go to a backend. */
+  forwarded({ cluster, backend }: Target, datagrams: number): void {
+    if (isAskedOf(cluster)) this.of(cluster, backend).forwarded += datagrams;
   }
 
-  /** A datagram of a live flow came from a backend. */
-  answered({ cluster, backend }: Target): void {
-    if (isAskedOf(cluster) || this.doubted.has(backend)) this.of(cluster, backend).answered += 1;
+  /** So many datagrams of a live flow came from a backend. */
+  answered({ cluster, backend }: Target, datagrams: number): void {
+    if (isAskedOf(cluster)) this.of(cluster, backend).answered += datagrams;
+    // One is enough to say that it is there.
+    else if (this.doubted.has(backend)) this.of(cluster, backend).answered += 1;
     this.doubted.delete(backend);
   }
 

@@ -103,8 +103,10 @@ export class FlowLog {
         if (listener.sockets[output.flow] === 0) begin(ledger, output.flow, generation);
         return undefined;
       case 'SendToBackend':
+      case 'TrainToBackend':
         return count(ledger, output.flow, REQUEST_BYTES, output.payload.length);
       case 'SendToClient':
+      case 'TrainToClient':
         return count(ledger, output.flow, RESPONSE_BYTES, output.payload.length);
       case 'CloseFlow':
         return this.ended(listener, ledger, output, now);

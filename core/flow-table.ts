@@ -270,13 +270,13 @@ export class FlowTable {
     return this.records[slot * STRIDE + RESPONSES]! >>> 0;
   }
 
-  /** One client datagram more, saturating at 2^32 − 1; the new count. */
-  countRequest(slot: number): number {
-    return this.count32(slot * STRIDE + REQUESTS);
+  /** So many client datagrams more, saturating at 2^32 − 1; the new count. */
+  countRequest(slot: number, datagrams = 1): number {
+    return this.count32(slot * STRIDE + REQUESTS, datagrams);
   }
 
-  countResponse(slot: number): number {
-    return this.count32(slot * STRIDE + RESPONSES);
+  countResponse(slot: number, datagrams = 1): number {
+    return this.count32(slot * STRIDE + RESPONSES, datagrams);
   }
 
   creditOf(slot: number): number {
@@ -296,9 +296,9 @@ export class FlowTable {
     this.records[slot * STRIDE + STATE] = due ? ESTABLISHED | HEADER_DUE : ESTABLISHED;
   }
 
-  private count32(at: number): number {
+  private count32(at: number, more: number): number {
     const before = this.records[at]! >>> 0;
-    const count = before === U32_MAX ? before : before + 1;
+    const count = Math.min(before + more, U32_MAX);
     this.records[at] = count;
     return count;
   }

@@ -44,6 +44,7 @@ export type { SnapshotMemory } from './snapshot-memory.ts';
 export * from './snapshot.ts';
 export * from './status.ts';
 export * from './time.ts';
+export { eachDatagram } from './train.ts';
 export * from './trace.ts';
 export * from './trace-anonymise.ts';
 export * from './trace-header.ts';

@@ -6,10 +6,11 @@
 import { AssertionError } from './assert.ts';
 import type { Report } from './directives.ts';
 import type { GuardedBackends } from './loop-guard.ts';
-import type { ManagerInput } from './contract.ts';
+import type { ManagerInput, ManagerTrain } from './contract.ts';
 import type { Listener } from './plane-listener.ts';
 import type { Listeners } from './plane-listeners.ts';
 import { after, seconds, type Duration, type Instant } from './time.ts';
+import { datagramsIn } from './train.ts';
 
 const PERIOD: Duration = seconds(60);
 
@@ -40,6 +41,18 @@ export class ListenerRestarts {
       return this.restart(listener, error, 1, now);
     }
     return this.tools.drain(listener, now);
+  }
+
+  /** The same of a train, if its flow machine takes it as one; else false, and nothing has happened. */
+  train(listener: Listener, train: ManagerTrain, now: Instant): boolean {
+    try {
+      if (!listener.manager.handleTrain(train, now)) return false;
+    } catch (error) {
+      this.restart(listener, error, datagramsIn(train.payload, train.unit), now);
+      return true;
+    }
+    this.tools.drain(listener, now);
+    return true;
   }
 
   /** Its timer fired. */

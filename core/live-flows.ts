@@ -208,6 +208,14 @@ export class LiveFlows {
     };
   }
 
+  /** Arms the earliest deadline if it is not the armed one. There is no disarming (spec §2.8). */
+  reschedule(): void {
+    const next = this.deadlines.earliest();
+    if (next === this.armed) return;
+    this.armed = next;
+    if (next !== undefined) this.outputs.push({ kind: 'ArmTimer', at: next });
+  }
+
   /** What is known of a flow whose end is to be told. */
   private sampled(slot: number): UdpFlow | undefined {
     return isSampled(this.table.serialOf(slot), this.endsOneIn) ? this.view(slot) : undefined;
@@ -253,13 +261,5 @@ export class LiveFlows {
 
   private phaseOf(slot: number): 'Established' | 'Lingering' {
     return this.table.isLingering(slot) ? 'Lingering' : 'Established';
-  }
-
-  /** Arms the earliest deadline if it is not the armed one. There is no disarming (spec §2.8). */
-  private reschedule(): void {
-    const next = this.deadlines.earliest();
-    if (next === this.armed) return;
-    this.armed = next;
-    if (next !== undefined) this.outputs.push({ kind: 'ArmTimer', at: next });
   }
 }

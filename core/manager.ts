@@ -15,6 +15,7 @@ import {
   type ConfigEvent,
   type DropReason,
   type ManagerInput,
+  type ManagerTrain,
   type Output,
 } from './contract.ts';
 import type { Deadlines } from './deadlines.ts';
@@ -25,6 +26,7 @@ import type { FlowTable } from './flow-table.ts';
 import type { Hash64 } from './hash.ts';
 import { looksLikeProxyHeader } from './hostile.ts';
 import type { TableSeed } from './keyed-hash.ts';
+import { FlowTrains } from './flow-trains.ts';
 import { LiveFlows } from './live-flows.ts';
 import { affinityKey } from './placement.ts';
 import {
@@ -65,6 +67,7 @@ export class UdpManager {
 
   private readonly flows: LiveFlows;
   private readonly rates: FlowRates;
+  private readonly trains: FlowTrains;
   private readonly placementSeed: Hash64;
   private config: ClusterConfig;
   private cap: number;
@@ -83,6 +86,7 @@ export class UdpManager {
     this.backends = this.flows.backends;
     this.configs = this.flows.configs;
     this.rates = this.flows.rates;
+    this.trains = new FlowTrains(this.flows, this.outputs);
     this.flows.expect(options.config);
     this.placementSeed = options.placementSeed;
     this.config = options.config;
@@ -107,6 +111,15 @@ export class UdpManager {
       default:
         assertNever(input);
     }
+  }
+
+  /**
+   * Takes all datagrams of a train at once, if each of them would go the same way and change nothing for the next: a live flow
+   * whose cluster counts none of them. False: nothing has happened, and they are inputs one by one. Calls as for `handleInput`.
+   */
+  handleTrain(train: ManagerTrain, now: Instant): boolean {
+    this.begin(now);
+    return this.trains.take(train, this.config, this.maxRxDatagramSize, now);
   }
 
   /**

@@ -306,6 +306,14 @@ function foldMetric(counters: ListenerCounters, event: MetricEvent): void {
       counters.datagramsOut += 1;
       counters.bytesOut += event.bytes;
       break;
+    case 'TrainIn':
+      counters.datagramsIn += event.datagrams;
+      counters.bytesIn += event.bytes;
+      break;
+    case 'TrainOut':
+      counters.datagramsOut += event.datagrams;
+      counters.bytesOut += event.bytes;
+      break;
     case 'FlowCreated':
       counters.flowsCreated += 1;
       break;

@@ -60,6 +60,23 @@ export type PlaneInput =
   | { readonly kind: 'Flushed' }
   | { readonly kind: 'Directed'; readonly message: GeneratedDirective };
 
+/** Datagrams that came as one piece (train.ts). */
+export type PlaneTrain =
+  | {
+      readonly kind: 'ClientTrain';
+      readonly listener: ListenerId;
+      readonly src: Address;
+      readonly local: Address | undefined;
+      readonly payload: Uint8Array;
+      readonly unit: number;
+    }
+  | {
+      readonly kind: 'BackendTrain';
+      readonly socket: SocketId;
+      readonly payload: Uint8Array;
+      readonly unit: number;
+    };
+
 export type PlaneOutput =
   | {
       readonly kind: 'OpenListener';
@@ -97,6 +114,21 @@ export type PlaneOutput =
       readonly from: Address | undefined;
       readonly payload: Uint8Array;
     }
+  /** Datagrams of `unit` bytes each, the last perhaps fewer. */
+  | {
+      readonly kind: 'TrainToBackend';
+      readonly socket: SocketId;
+      readonly payload: Uint8Array;
+      readonly unit: number;
+    }
+  | {
+      readonly kind: 'TrainToClient';
+      readonly listener: ListenerId;
+      readonly dst: Address;
+      readonly from: Address | undefined;
+      readonly payload: Uint8Array;
+      readonly unit: number;
+    }
   /** Tell me, once, when this socket has room. */
   | { readonly kind: 'WatchUpstream'; readonly socket: SocketId }
   | { readonly kind: 'WatchListener'; readonly listener: ListenerId }
@@ -112,6 +144,11 @@ export interface Wake {
 /** A data plane as its pump sees it: the machine itself, or one that also tells somebody what goes in and out. */
 export interface DataMachine {
   handleInput(input: PlaneInput, now: Instant): void;
+  /**
+   * Takes a train at once, with the effect of its datagrams one after the other. False: nothing has happened, and each of
+   * them is an input of its own, for they may differ.
+   */
+  handleTrain(train: PlaneTrain, now: Instant): boolean;
   handleTimeout(now: Instant): void;
   pollOutput(): PlaneOutput | undefined;
   pollTimeout(): Wake | undefined;

@@ -111,6 +111,18 @@ export interface Ports {
     from: Address | undefined,
     payload: Uint8Array,
   ): void;
+  /**
+   * For a driver that can do more with a train than with its datagrams one by one: `unit` bytes each, the last perhaps fewer.
+   * What fails is reported datagram by datagram.
+   */
+  trainToBackend?(socket: SocketId, payload: Uint8Array, unit: number): void;
+  trainToClient?(
+    listener: ListenerId,
+    dst: Address,
+    from: Address | undefined,
+    payload: Uint8Array,
+    unit: number,
+  ): void;
   /** Asks to be told, once and in a later turn, when a socket has room: it blocked, or more waits for it. */
   watchUpstream(socket: SocketId): void;
   watchListener(listener: ListenerId): void;
@@ -134,6 +146,18 @@ export interface Arrivals {
     payload: Uint8Array,
   ): void;
   backendDatagram(socket: SocketId, payload: Uint8Array): void;
+  /**
+   * More than one datagram in one piece (train.ts): each has `unit` bytes, but the last, which may have fewer and has some.
+   * False: it was not taken, and they are pushed one by one.
+   */
+  clientTrain(
+    listener: ListenerId,
+    src: Address,
+    local: Address | undefined,
+    payload: Uint8Array,
+    unit: number,
+  ): boolean;
+  backendTrain(socket: SocketId, payload: Uint8Array, unit: number): boolean;
   /** The peer of a connected socket refused an earlier datagram (ICMP port unreachable). A hint, never a reason to close. */
   refused(socket: SocketId): void;
   /** A watched socket has room. */

@@ -9,9 +9,10 @@ import type { Address } from './address.ts';
 import { assertNever } from './assert.ts';
 import type { ListenerId, SocketId } from './brand.ts';
 import type { GeneratedDirective, Report } from './directives.ts';
-import type { DataMachine, PlaneInput, PlaneOutput } from './plane-contract.ts';
+import type { DataMachine, PlaneInput, PlaneOutput, PlaneTrain } from './plane-contract.ts';
 import type { Arrivals, Errno, Ports, SendFailed } from './ports.ts';
 import type { Instant } from './time.ts';
+import { eachOutput, isTrainOutput, type TrainOutput } from './train.ts';
 
 type Open = Extract<PlaneOutput, { kind: 'OpenUpstream' }>;
 type OpenListener = Extract<PlaneOutput, { kind: 'OpenListener' }>;
@@ -73,6 +74,20 @@ export class Pump implements Arrivals {
     this.feed({ kind: 'BackendArrived', socket, payload });
   }
 
+  clientTrain(
+    listener: ListenerId,
+    src: Address,
+    local: Address | undefined,
+    payload: Uint8Array,
+    unit: number,
+  ): boolean {
+    return this.feedTrain({ kind: 'ClientTrain', listener, src, local, payload, unit });
+  }
+
+  backendTrain(socket: SocketId, payload: Uint8Array, unit: number): boolean {
+    return this.feedTrain({ kind: 'BackendTrain', socket, payload, unit });
+  }
+
   refused(socket: SocketId): void {
     this.feed({ kind: 'Refused', socket });
   }
@@ -128,6 +143,12 @@ export class Pump implements Arrivals {
     this.drain();
   }
 
+  private feedTrain(train: PlaneTrain): boolean {
+    const isTaken = this.plane.handleTrain(train, this.now());
+    if (isTaken) this.drain();
+    return isTaken;
+  }
+
   /** Performs every output; then the answers they got are inputs of their own, until none is left. */
   private drain(): void {
     this.performAll();
@@ -157,6 +178,7 @@ export class Pump implements Arrivals {
   }
 
   private perform(output: PlaneOutput): void {
+    if (isTrainOutput(output)) return this.sendTrain(output);
     switch (output.kind) {
       case 'SendToBackend':
         return this.sendToBackend(output);
@@ -171,11 +193,7 @@ export class Pump implements Arrivals {
         this.closing.push(output);
         return undefined;
       case 'OpenListener':
-        // In place of one that closes with this turn: it needs that one's address.
-        if (this.closing.some((one) => 'listener' in one && one.listener === output.listener))
-          this.closing.push(output);
-        else this.openListener(output);
-        return undefined;
+        return this.openNowOrLater(output);
       case 'WatchUpstream':
         return this.ports.watchUpstream(output.socket);
       case 'WatchListener':
@@ -199,6 +217,20 @@ export class Pump implements Arrivals {
     this.ports.sendToBackend(socket, header, payload);
   }
 
+  /** Only a flow that lives has one, so its socket is open. */
+  private sendTrain(train: TrainOutput): void {
+    const { ports } = this;
+    const { payload, unit } = train;
+    if (train.kind === 'TrainToBackend') {
+      this.unflushed = true;
+      if (ports.trainToBackend !== undefined)
+        return ports.trainToBackend(train.socket, payload, unit);
+    } else if (ports.trainToClient !== undefined) {
+      return ports.trainToClient(train.listener, train.dst, train.from, payload, unit);
+    }
+    return eachOutput(train, (output) => this.perform(output));
+  }
+
   private failedOpenOf(socket: SocketId): FailedOpen | undefined {
     return this.failedOpens.find(({ open }) => open.socket === socket);
   }
@@ -217,6 +249,14 @@ export class Pump implements Arrivals {
   /** What waits for a socket whose first open failed. */
   private unsentOf(socket: SocketId): SendToBackend[] {
     return this.answered?.open.socket === socket ? this.answered.unsent : [];
+  }
+
+  /** In place of one that closes with this turn, it needs that one's address. */
+  private openNowOrLater(output: OpenListener): void {
+    const { closing } = this;
+    if (closing.some((one) => 'listener' in one && one.listener === output.listener))
+      closing.push(output);
+    else this.openListener(output);
   }
 
   private openListener({ listener, address, socket }: OpenListener): void {

@@ -24,6 +24,7 @@ import { Deadlines } from './deadlines.ts';
 import { FLOW_EGRESS, LISTENER_EGRESS } from './egress-queue.ts';
 import { FlowRates } from './flow-rates.ts';
 import { FlowTable } from './flow-table.ts';
+import { FlowTrains } from './flow-trains.ts';
 import { PLACEMENT_SEED } from './hash.ts';
 import { AnswerEvidence } from './health/answer-evidence.ts';
 import { DueQueue } from './health/due-queue.ts';
@@ -77,8 +78,9 @@ const MAKERS: Makers = {
   DueQueue: () => new DueQueue(),
   FlowRates: () => new FlowRates(1),
   FlowTable: () => new FlowTable(1, SEED, false),
+  FlowTrains: () => new FlowTrains(newLiveFlows(), new OutputQueue()),
   LeastLoaded: () => new LeastLoaded(new BackendLoads('CONNECTIONS')),
-  LiveFlows: () => new LiveFlows(1, { tableSeed: SEED }, new OutputQueue()),
+  LiveFlows: newLiveFlows,
   Maglev: () => new Maglev(WORDS, 2),
   MaglevTable: () => new MaglevTable(WORDS, 2, []),
   OutputQueue: () => new OutputQueue(),
@@ -138,6 +140,10 @@ function newBackendSet(): BackendSet {
     placementSeed: WORDS,
     backends: [],
   });
+}
+
+function newLiveFlows(): LiveFlows {
+  return new LiveFlows(1, { tableSeed: SEED }, new OutputQueue());
 }
 
 function newUdpManager(): UdpManager {

@@ -14,7 +14,7 @@ import { DataPlane } from './data-plane.ts';
 import type { GeneratedDirective, Report } from './directives.ts';
 import type { ProbeId } from './health/probe-contract.ts';
 import type { TableSeed } from './keyed-hash.ts';
-import type { PlaneInput, PlaneOutput } from './plane-contract.ts';
+import type { PlaneInput, PlaneOutput, PlaneTrain } from './plane-contract.ts';
 import type { SendFailed } from './ports.ts';
 import type { Status } from './status.ts';
 import type { Instant } from './time.ts';
@@ -32,6 +32,7 @@ import type { ControlStep, DataStep } from './trace-record.ts';
 import { Recorder } from './trace-recorder.ts';
 import { machinesOf, replayTrace, type Outcome, type Replayed } from './trace-replay.ts';
 import { readCommand, readDirective, readReport } from './trace-shapes.ts';
+import { eachInput, isTrain } from './train.ts';
 
 export interface AnonymiseOptions {
   /** See address-disguise.ts: under a secret that nobody keeps. */
@@ -90,7 +91,7 @@ function headerOf(
 }
 
 type ListenerNews = 'ListenerAnswer' | 'ListenerWritable' | 'LateSendFailure';
-type SocketNews = 'BackendArrived' | 'Refused' | 'UpstreamWritable';
+type SocketNews = 'BackendArrived' | 'BackendTrain' | 'Refused' | 'UpstreamWritable';
 type Open = Extract<PlaneOutput, { kind: 'OpenUpstream' | 'RefuseUpstream' }>;
 
 /** Room for records that are longer than their originals. */
@@ -221,8 +222,10 @@ class Twin {
     }
   }
 
-  private feed(input: PlaneInput | { readonly kind: 'Timeout' }, at: Instant): void {
-    if (input.kind === 'Timeout') this.data.handleTimeout(at);
+  private feed(input: PlaneInput | PlaneTrain | { readonly kind: 'Timeout' }, at: Instant): void {
+    if (isTrain(input)) {
+      if (!this.data.handleTrain(input, at)) return eachInput(input, (one) => this.feed(one, at));
+    } else if (input.kind === 'Timeout') this.data.handleTimeout(at);
     else this.data.handleInput(input, at);
     for (let out = this.data.pollOutput(); out !== undefined; out = this.data.pollOutput()) {
       this.outputs.push(out);
@@ -270,7 +273,7 @@ class Twin {
   }
 
   /** Undefined: what the input is about is not there. */
-  private translate(input: PlaneInput): PlaneInput | undefined {
+  private translate(input: PlaneInput | PlaneTrain): PlaneInput | PlaneTrain | undefined {
     switch (input.kind) {
       case 'Flushed':
         return input;
@@ -280,6 +283,7 @@ class Twin {
         const failure = this.translateFailure(input.failure);
         return failure && { kind: 'SendFailed', failure };
       }
+      case 'ClientTrain':
       case 'ClientArrived': {
         const listener = this.listeners.get(input.listener);
         if (listener === undefined) return undefined;
@@ -298,8 +302,8 @@ class Twin {
   }
 
   private translateNews(
-    input: Extract<PlaneInput, { kind: ListenerNews | SocketNews }>,
-  ): PlaneInput | undefined {
+    input: Extract<PlaneInput | PlaneTrain, { kind: ListenerNews | SocketNews }>,
+  ): PlaneInput | PlaneTrain | undefined {
     switch (input.kind) {
       case 'ListenerAnswer':
       case 'ListenerWritable':
@@ -360,7 +364,8 @@ function reloadOf({ grace, listeners, clusters }: Status): Command {
 }
 
 function socketIn(output: PlaneOutput | ControlOutput): readonly SocketId[] {
-  return isOpen(output) || output.kind === 'SendToBackend' ? [output.socket] : [];
+  const isSend = output.kind === 'SendToBackend' || output.kind === 'TrainToBackend';
+  return isSend || isOpen(output) ? [output.socket] : [];
 }
 
 function isOpen(output: PlaneOutput | ControlOutput): output is Open {

@@ -6,6 +6,7 @@
 import type { Address } from './address.ts';
 import type { ControlOutput } from './control-contract.ts';
 import type { PlaneOutput } from './plane-contract.ts';
+import { isTrainOutput, type TrainOutput } from './train.ts';
 
 /** The digest of nothing. */
 export const DIGEST_START = 0x243f6a88;
@@ -27,6 +28,8 @@ const KINDS: Readonly<Record<PlaneOutput['kind'] | ControlOutput['kind'], number
   CancelProbe: 13,
   Event: 14,
   Reply: 15,
+  TrainToBackend: 16,
+  TrainToClient: 17,
 };
 
 /** What stands for an address or a header that is not there. */
@@ -42,6 +45,7 @@ function mixWord(digest: number, word: number): number {
 
 /** The digest with one more output of a data plane. */
 export function mixPlaneOutput(digest: number, output: PlaneOutput): number {
+  if (isTrainOutput(output)) return mixTrain(digest, output);
   switch (output.kind) {
     case 'SendToBackend': {
       const sent = mixNumber(mixWord(digest, KINDS.SendToBackend), output.socket);
@@ -53,11 +57,8 @@ export function mixPlaneOutput(digest: number, output: PlaneOutput): number {
       return mixAddress(addressed, output.from);
     }
     case 'OpenUpstream':
-    case 'RefuseUpstream': {
-      const opened = mixNumber(mixWord(digest, KINDS[output.kind]), output.socket);
-      const bound = mixAddress(mixAddress(opened, output.backend), output.source);
-      return output.kind === 'OpenUpstream' ? bound : mixValue(bound, output.errno);
-    }
+    case 'RefuseUpstream':
+      return mixOpening(digest, output);
     case 'CloseUpstream':
     case 'WatchUpstream':
       return mixNumber(mixWord(digest, KINDS[output.kind]), output.socket);
@@ -68,6 +69,22 @@ export function mixPlaneOutput(digest: number, output: PlaneOutput): number {
     default:
       return mixValue(mixWord(digest, KINDS[output.kind]), output);
   }
+}
+
+function mixOpening(
+  digest: number,
+  output: Extract<PlaneOutput, { kind: 'OpenUpstream' | 'RefuseUpstream' }>,
+): number {
+  const opened = mixNumber(mixWord(digest, KINDS[output.kind]), output.socket);
+  const bound = mixAddress(mixAddress(opened, output.backend), output.source);
+  return output.kind === 'OpenUpstream' ? bound : mixValue(bound, output.errno);
+}
+
+function mixTrain(digest: number, output: TrainOutput): number {
+  const begun = mixWord(digest, KINDS[output.kind]);
+  const sized = mixWord(mixWord(begun, output.payload.length), output.unit);
+  if (output.kind === 'TrainToBackend') return mixNumber(sized, output.socket);
+  return mixAddress(mixAddress(mixWord(sized, output.listener), output.dst), output.from);
 }
 
 /** The digest with one more output of a control plane. They are rare. */

@@ -8,14 +8,14 @@ import { knownSocket, LISTENERS_MAX, listenerId, type ListenerId, type SocketId 
 import type { ControlInput } from './control-contract.ts';
 import { looksLikeProxyHeader } from './hostile.ts';
 import type { ProbeAnswer } from './health/probe-contract.ts';
-import type { PlaneInput } from './plane-contract.ts';
+import type { PlaneInput, PlaneTrain } from './plane-contract.ts';
 import type { SendFailed } from './ports.ts';
 import { SIGNATURE } from './proxy-protocol.ts';
 import type { ByteReader, ByteWriter } from './trace-bytes.ts';
 
 /** An input of the data plane. `NextDirective`: what the control plane directed next; the time came for `Timeout`. */
 export type DataStep =
-  PlaneInput | { readonly kind: 'NextDirective' } | { readonly kind: 'Timeout' };
+  PlaneInput | PlaneTrain | { readonly kind: 'NextDirective' } | { readonly kind: 'Timeout' };
 
 /** An input of the control plane. `NextReport`: what the data plane reported next. */
 export type ControlStep =
@@ -51,6 +51,8 @@ const NEXT_REPORT = 15;
 const REPORTED = 16;
 const PROBE_ANSWERED = 17;
 const COMMAND = 18;
+const CLIENT_TRAIN = 19;
+const BACKEND_TRAIN = 20;
 
 const KIND_MASK = 0x1f;
 /** A payload begins with the PROXY signature. */
@@ -98,6 +100,16 @@ export function putDataStep(out: ByteWriter, input: DataStep, delta: number, val
       begin(out, BACKEND_ARRIVED, delta);
       out.natural(input.socket);
       return putLength(out, input.payload);
+    case 'ClientTrain':
+      begin(out, CLIENT_TRAIN, delta);
+      out.natural(input.listener);
+      out.address(input.src);
+      out.address(input.local);
+      return putTrain(out, input.payload, input.unit);
+    case 'BackendTrain':
+      begin(out, BACKEND_TRAIN, delta);
+      out.natural(input.socket);
+      return putTrain(out, input.payload, input.unit);
     case 'Flushed':
       return begin(out, FLUSHED, delta);
     case 'Timeout':
@@ -141,7 +153,10 @@ export function putControlStep(
 
 type News = Exclude<
   PlaneInput,
-  { kind: 'ClientArrived' | 'BackendArrived' | 'Flushed' | 'Directed' }
+  {
+    kind:
+      'ClientArrived' | 'BackendArrived' | 'ClientTrain' | 'BackendTrain' | 'Flushed' | 'Directed';
+  }
 >;
 
 /** What sockets tell beside datagrams. */
@@ -193,6 +208,11 @@ function putLength(out: ByteWriter, payload: Uint8Array): void {
   out.natural(Math.min(payload.length, PAYLOAD_MAX));
 }
 
+function putTrain(out: ByteWriter, payload: Uint8Array, unit: number): void {
+  putLength(out, payload);
+  out.natural(unit);
+}
+
 function putErrno(out: ByteWriter, errno: string): void {
   out.text(errno.length > ERRNO_LENGTH_MAX ? errno.slice(0, ERRNO_LENGTH_MAX) : errno);
 }
@@ -226,7 +246,7 @@ export function takeRecord(from: ByteReader, values: KnownValues): TraceRecord {
 
 function takeStep(from: ByteReader, tag: number, values: KnownValues): Step {
   const kind = tag & KIND_MASK;
-  if (kind >= CONTROL_TIMEOUT) {
+  if (kind >= CONTROL_TIMEOUT && kind <= COMMAND) {
     return { machine: 'control', input: takeControlStep(from, kind, values) };
   }
   return { machine: 'data', input: takeDataStep(from, tag, values) };
@@ -244,6 +264,12 @@ function takeDataStep(from: ByteReader, tag: number, values: KnownValues): DataS
       const socket = takeSocket(from);
       return { kind: 'BackendArrived', socket, payload: takePayload(from, ZEROS) };
     }
+    case CLIENT_TRAIN: {
+      const [listener, src, local] = [takeListener(from), from.address(), from.maybeAddress()];
+      return { kind: 'ClientTrain', listener, src, local, ...takeTrain(from) };
+    }
+    case BACKEND_TRAIN:
+      return { kind: 'BackendTrain', socket: takeSocket(from), ...takeTrain(from) };
     case FLUSHED:
       return { kind: 'Flushed' };
     case DATA_TIMEOUT:
@@ -331,6 +357,13 @@ function takeControlStep(from: ByteReader, kind: number, values: KnownValues): C
 
 function takePayload(from: ByteReader, bytes: Uint8Array): Uint8Array {
   return bytes.subarray(0, from.bounded(PAYLOAD_MAX, 'a payload of length'));
+}
+
+function takeTrain(from: ByteReader): { readonly payload: Uint8Array; readonly unit: number } {
+  const payload = takePayload(from, ZEROS);
+  const unit = from.bounded(payload.length, 'a unit of length');
+  if (unit === 0) throw from.damage('a train of nothing');
+  return { payload, unit };
 }
 
 function takeErrno(from: ByteReader): string {

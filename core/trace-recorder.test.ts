@@ -34,6 +34,10 @@ class Puppet<I, O> {
     if (this.fails) throw new Error('on its strings');
   }
 
+  handleTrain(): boolean {
+    return false;
+  }
+
   handleTimeout(now: Instant): void {
     this.heard.push(['timeout', now]);
   }

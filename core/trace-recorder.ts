@@ -5,7 +5,7 @@
  */
 import type { ControlInput, ControlMachine, ControlOutput } from './control-contract.ts';
 import type { GeneratedDirective, Report } from './directives.ts';
-import type { DataMachine, PlaneInput, PlaneOutput, Wake } from './plane-contract.ts';
+import type { DataMachine, PlaneInput, PlaneOutput, PlaneTrain, Wake } from './plane-contract.ts';
 import type { SnapshotDraft } from './snapshot-machines.ts';
 import { SnapshotMemory } from './snapshot-memory.ts';
 import { instant, type Instant } from './time.ts';
@@ -102,7 +102,7 @@ export class Recorder {
     };
   }
 
-  dataInput(input: PlaneInput | typeof TIMEOUT, now: Instant): void {
+  dataInput(input: PlaneInput | PlaneTrain | typeof TIMEOUT, now: Instant): void {
     const isNext = input.kind === 'Directed' && this.unheard.directives.take(input.message);
     this.plane.isBusy = true;
     if (this.segment.isFull) return this.miss();
@@ -283,6 +283,17 @@ class DataTap implements DataMachine {
   handleInput(input: PlaneInput, now: Instant): void {
     this.recorder.dataInput(input, now);
     this.machine.handleInput(input, now);
+  }
+
+  /** One that is not taken is no input. One that fails is. */
+  handleTrain(train: PlaneTrain, now: Instant): boolean {
+    let isTaken = true;
+    try {
+      isTaken = this.machine.handleTrain(train, now);
+    } finally {
+      if (isTaken) this.recorder.dataInput(train, now);
+    }
+    return isTaken;
   }
 
   handleTimeout(now: Instant): void {

@@ -7,11 +7,13 @@ import type { ControlMachine, ControlOutput } from './control-contract.ts';
 import { ControlPlane, type ControlOptions } from './control-plane.ts';
 import { DataPlane } from './data-plane.ts';
 import type { GeneratedDirective, Report } from './directives.ts';
-import type { DataMachine, PlaneOptions, PlaneOutput } from './plane-contract.ts';
+import type { DataMachine, PlaneOptions, PlaneOutput, PlaneTrain } from './plane-contract.ts';
 import { restoreProxy } from './proxy-snapshot.ts';
 import { entriesOf, type Trace, type TraceEntry, type TraceSegment } from './trace.ts';
 import { DIGEST_START, mixControlOutput, mixPlaneOutput, mixWake } from './trace-digest.ts';
+import type { Instant } from './time.ts';
 import type { ControlStep, DataStep } from './trace-record.ts';
+import { eachInput, isTrain } from './train.ts';
 
 /** Both machines of a proxy. */
 export interface Machines {
@@ -156,15 +158,31 @@ class SegmentReplay {
       if (message === undefined) return false;
       data.handleInput({ kind: 'Directed', message }, at);
     } else if (input.kind === 'Timeout') data.handleTimeout(at);
+    else if (isTrain(input)) this.takeTrain(input, at);
     else data.handleInput(input, at);
+    this.drainData();
+    if (asked) this.dataDigest = mixWake(this.dataDigest, data.pollTimeout()?.at);
+    return true;
+  }
+
+  /** A machine in another state may not take at once what was taken so then: it gets the datagrams. */
+  private takeTrain(train: PlaneTrain, at: Instant): void {
+    const { data } = this.machines;
+    if (data.handleTrain(train, at)) return;
+    eachInput(train, (input) => {
+      data.handleInput(input, at);
+      this.drainData();
+    });
+  }
+
+  private drainData(): void {
+    const { data } = this.machines;
     for (let output = data.pollOutput(); output !== undefined; output = data.pollOutput()) {
       this.outputs.push(output);
       this.dataDigest = mixPlaneOutput(this.dataDigest, output);
       if (output.kind === 'Report') this.reports.push(output.report);
       if (output.kind === 'OpenUpstream') this.socketsOpened += 1;
     }
-    if (asked) this.dataDigest = mixWake(this.dataDigest, data.pollTimeout()?.at);
-    return true;
   }
 
   private takeControl({ at, asked }: TraceEntry, input: ControlStep): boolean {

@@ -5,6 +5,7 @@ import type { ControlOutput } from './control-contract.ts';
 import type { PlaneOutput } from './plane-contract.ts';
 import type { SendFailed } from './ports.ts';
 import type { ControlStep, DataStep, Step } from './trace-record.ts';
+import { datagramsIn, isTrainOutput, type TrainOutput } from './train.ts';
 
 /** `client 10.0.0.1:5353 to listener 0: 45 bytes`, and so on. */
 export function describeStep({ machine, input }: Step): string {
@@ -18,6 +19,13 @@ function describeDataStep(input: DataStep): string {
       const size = input.payload.length;
       return `client ${formatAddress(input.src)} to listener ${input.listener}${to}: ${size} bytes`;
     }
+    case 'ClientTrain': {
+      const to = input.local === undefined ? '' : ` at ${formatIp(input.local)}`;
+      const what = describeTrain(input.payload, input.unit);
+      return `client ${formatAddress(input.src)} to listener ${input.listener}${to}: ${what}`;
+    }
+    case 'BackendTrain':
+      return `backend to ${nameOf(input.socket)}: ${describeTrain(input.payload, input.unit)}`;
     case 'BackendArrived':
       return `backend to ${nameOf(input.socket)}: ${input.payload.length} bytes`;
     case 'Refused':
@@ -41,16 +49,14 @@ function describeControlStep(input: ControlStep): string {
 
 /** An output of either machine. */
 export function describeOutput(output: PlaneOutput | ControlOutput): string {
+  if (isTrainOutput(output)) return describeTrainOutput(output);
   switch (output.kind) {
     case 'SendToBackend': {
       const header = output.header === undefined ? '' : `header ${output.header.length} and `;
       return `SendToBackend ${nameOf(output.socket)}: ${header}${output.payload.length} bytes`;
     }
-    case 'SendToClient': {
-      const from = output.from === undefined ? '' : ` from ${formatIp(output.from)}`;
-      const size = output.payload.length;
-      return `SendToClient ${formatAddress(output.dst)}${from}, listener ${output.listener}: ${size} bytes`;
-    }
+    case 'SendToClient':
+      return `SendToClient ${nameOfWay(output)}: ${output.payload.length} bytes`;
     case 'OpenUpstream':
     case 'RefuseUpstream':
       return `${output.kind} ${nameOf(output.socket)}${wayTo(output.backend, output.source)}`;
@@ -66,6 +72,24 @@ export function describeOutput(output: PlaneOutput | ControlOutput): string {
     default:
       return described(output);
   }
+}
+
+function describeTrainOutput(output: TrainOutput): string {
+  const what = describeTrain(output.payload, output.unit);
+  if (output.kind === 'TrainToBackend') return `TrainToBackend ${nameOf(output.socket)}: ${what}`;
+  return `TrainToClient ${nameOfWay(output)}: ${what}`;
+}
+
+/** The way to a client. */
+function nameOfWay(
+  output: Extract<PlaneOutput, { kind: 'SendToClient' | 'TrainToClient' }>,
+): string {
+  const from = output.from === undefined ? '' : ` from ${formatIp(output.from)}`;
+  return `${formatAddress(output.dst)}${from}, listener ${output.listener}`;
+}
+
+function describeTrain(payload: Uint8Array, unit: number): string {
+  return `${datagramsIn(payload, unit)} datagrams, ${payload.length} bytes`;
 }
 
 function describeFailure(failure: SendFailed): string {

@@ -113,11 +113,11 @@ export class Upstreams {
     return verdict;
   }
 
-  /** A backend datagram came to an open socket. */
-  answered(socket: SocketId): void {
+  /** So many backend datagrams came to an open socket. */
+  answered(socket: SocketId, datagrams: number): void {
     if (this.deadWays.hasDoubts) this.deadWays.forget(socket);
     if (this.clusters.countAnswers || this.evidence.hasDoubts)
-      this.evidence.answered(this.targetOf(socket));
+      this.evidence.answered(this.targetOf(socket), datagrams);
   }
 
   /** The flow's new socket takes the place of one that no way led out of. */

@@ -44,6 +44,9 @@ function perform(output: Output, world: World): void {
       return world.toClient(output.dst, output.payload);
     case 'CloseFlow':
       return world.close(output.flow);
+    // Only what came as a train leaves as one, and this loop feeds datagrams one by one.
+    case 'TrainToBackend':
+    case 'TrainToClient':
     case 'ArmTimer': // the loop asks pollTimeout once a turn instead
     case 'Metric':
     case 'Drop':

@@ -199,6 +199,15 @@ export class DriverBench implements Arrivals {
     this.note({ kind: 'backend', socket, payload: Uint8Array.from(payload) });
   }
 
+  /** So a driver that pushes trains is heard datagram by datagram. */
+  clientTrain(): boolean {
+    return false;
+  }
+
+  backendTrain(): boolean {
+    return false;
+  }
+
   refused(socket: SocketId): void {
     this.note({ kind: 'refused', socket });
   }

@@ -7,7 +7,13 @@ import { expect } from 'vitest';
 import type { ControlInput, ControlMachine, ControlOutput } from '../core/control-contract.ts';
 import { ControlPlane } from '../core/control-plane.ts';
 import { DataPlane } from '../core/data-plane.ts';
-import type { DataMachine, PlaneInput, PlaneOutput, Wake } from '../core/plane-contract.ts';
+import type {
+  DataMachine,
+  PlaneInput,
+  PlaneOutput,
+  PlaneTrain,
+  Wake,
+} from '../core/plane-contract.ts';
 import { restoreProxy, snapshotProxy } from '../core/proxy-snapshot.ts';
 import { restoreSnapshot, takeSnapshot } from '../core/snapshot.ts';
 import type { Instant } from '../core/time.ts';
@@ -81,6 +87,12 @@ class MirroredData implements DataMachine {
     // Copies, so that no machine shares with another, or with what it was given before.
     this.#straight.handleInput(structuredClone(input), now);
     this.#mirror.data.handleInput(structuredClone(input), now);
+  }
+
+  handleTrain(train: PlaneTrain, now: Instant): boolean {
+    const isTaken = this.#straight.handleTrain(structuredClone(train), now);
+    this.#mirror.compare(isTaken, this.#mirror.data.handleTrain(structuredClone(train), now));
+    return isTaken;
   }
 
   handleTimeout(now: Instant): void {

@@ -40,6 +40,10 @@ const payloads = fc.tuple(lengths, fc.boolean()).map(([length, signed]) => {
   return payload;
 });
 const zeros = lengths.map((length) => new Uint8Array(length));
+/** More than one datagram each. */
+const trains = fc
+  .tuple(fc.integer({ min: 1, max: 1_500 }), fc.integer({ min: 1, max: 40 }))
+  .map(([unit, more]) => ({ payload: new Uint8Array(unit * more + 1 + (more % unit)), unit }));
 const headers = fc.option(fc.uint8Array({ minLength: 1, maxLength: 52 }), { nil: undefined });
 
 const failures: fc.Arbitrary<SendFailed> = fc.oneof(
@@ -82,6 +86,24 @@ const dataSteps: fc.Arbitrary<Step> = fc
       payload: payloads,
     }),
     record({ kind: fc.constant('BackendArrived' as const), socket: sockets, payload: zeros }),
+    trains.chain((train) =>
+      fc.oneof(
+        record({
+          kind: fc.constant('ClientTrain' as const),
+          listener: listeners,
+          src: addresses,
+          local: maybe,
+          payload: fc.constant(train.payload),
+          unit: fc.constant(train.unit),
+        }),
+        record({
+          kind: fc.constant('BackendTrain' as const),
+          socket: sockets,
+          payload: fc.constant(train.payload),
+          unit: fc.constant(train.unit),
+        }),
+      ),
+    ),
     record({
       kind: fc.constantFrom('Flushed' as const, 'Timeout' as const, 'NextDirective' as const),
     }),

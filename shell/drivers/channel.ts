@@ -57,7 +57,7 @@ export class ListenerLine extends Channel {
 export class UpstreamLine extends Channel {
   readonly kind = 'upstream' as const;
   readonly id: SocketId;
-  /** How many messages the last receive brought, and in which turn that was. Before the first: as if one did, long ago. */
+  /** How many messages the last receive brought, a train for many, and in which turn. Before the first: one, long ago. */
   lastCount = 1;
   lastTurn = -1;
   /** Whether a message may be a train. */

@@ -50,6 +50,7 @@ export class Inbox {
   private readonly views: Uint8Array[];
   private readonly offsets = new Int32Array(SLOTS);
   private readonly trains: Uint8Array[][];
+  private readonly wholes: (Uint8Array | undefined)[];
   private used = 0;
   private datagrams = 0;
   private lastSource: Address | undefined;
@@ -65,6 +66,7 @@ export class Inbox {
     this.bare = arena.reserve(SLOTS * MMSGHDR.size);
     this.views = Array.from({ length: SLOTS }, () => NOTHING);
     this.trains = Array.from({ length: SLOTS }, () => []);
+    this.wholes = Array.from({ length: SLOTS }, () => undefined);
     const vectors = arena.reserve(SLOTS * IOVEC.size);
     for (let slot = 0; slot < SLOTS; slot += 1) this.layOut(slot, vectors + slot * IOVEC.size);
   }
@@ -107,13 +109,32 @@ export class Inbox {
     return 1;
   }
 
+  /** What a datagram of a slot's train has, bytes, but for its last one; 0: it holds one datagram. */
+  unitOf(slot: number): number {
+    const unit = this.segments[slot] ?? 0;
+    const length = this.lengths[slot] ?? 0;
+    if (unit === 0 || length <= unit) return 0;
+    this.datagrams += Math.ceil(length / unit);
+    return unit;
+  }
+
+  /** A whole train, in one view, which is made anew only where the last one does not fit. */
+  train(slot: number): Uint8Array {
+    const { arena, wholes } = this;
+    const length = this.lengths[slot] ?? 0;
+    const known = wholes[slot];
+    const whole = known?.length === length ? known : this.view(slot, 0, length);
+    wholes[slot] = whole;
+    arena.lent = whole;
+    arena.lentAt = this.payloads + slot * SLOT_BYTES;
+    return whole;
+  }
+
   /** How many datagrams a slot holds, each of which can be had afterwards. */
   countIn(slot: number): number {
     const segment = this.segments[slot] ?? 0;
     if (segment === 0) return 1;
-    const count = this.openTrain(slot, segment);
-    this.datagrams += count;
-    return count;
+    return this.openTrain(slot, segment);
   }
 
   /** One of them. */

@@ -99,39 +99,54 @@ function arrivalTests(real: Libc): void {
     expect(Math.max(...received)).toBeLessThanOrEqual(6);
   });
 
-  test('a train that goes on leaves in one piece, from where it lies', async () => {
-    const spy = new MessageSpy();
-    const pieces: number[] = [];
-    const forwarding = new MmsgDriver({
-      ...spy.watching(real),
-      sendmmsg: (fd, headers, count) => {
-        pieces.push(spy.vectorsAt(headers), spy.trainsAt(headers, count)[0] ?? 0);
-        return real.sendmmsg(fd, headers, count);
-      },
+  for (const how of ['as one', 'datagram by datagram']) {
+    test(`a train that goes on ${how} leaves in one piece, from where it lies`, async () => {
+      const spy = new MessageSpy();
+      const pieces: number[] = [];
+      const forwarding = new MmsgDriver({
+        ...spy.watching(real),
+        sendmmsg: (fd, headers, count) => {
+          pieces.push(spy.vectorsAt(headers), spy.trainsAt(headers, count)[0] ?? 0);
+          return real.sendmmsg(fd, headers, count);
+        },
+      });
+      const backend = bench.world.peer(LOCAL);
+      const heard: string[] = [];
+      forwarding.attach({
+        ...silent,
+        clientTrain: (_listener, _src, _local, payload, unit) => {
+          heard.push(`${payload.length} / ${unit}`);
+          if (how === 'as one') forwarding.trainToBackend(UPSTREAM, payload, unit);
+          return how === 'as one';
+        },
+        clientDatagram: (_listener, _src, _local, payload) => {
+          heard.push(`${payload.length}`);
+          forwarding.sendToBackend(UPSTREAM, undefined, payload);
+        },
+        endTurn: () => forwarding.flush(() => expect.unreachable('nothing fails')),
+      });
+      const socket = { ipv6Only: false, receiveBuffer: 65_536, sendBuffer: 65_536 };
+      expect(forwarding.openListener(FRONT, LOCAL, socket)).toBeUndefined();
+      expect(forwarding.openUpstream(UPSTREAM, backend.address, undefined)).toBeUndefined();
+      bench.connect(OTHER_UPSTREAM, { ...LOCAL, port: forwarding.portOf(FRONT) ?? 0 });
+      const sent = train(20, 300, 7);
+      for (const round of [1, 2]) {
+        pieces.length = 0;
+        heard.length = 0;
+        await bench.turn((ports) =>
+          sent.forEach((one) => ports.sendToBackend(OTHER_UPSTREAM, undefined, one)),
+        );
+        forwarding.turn(1_000);
+        expect(pieces, `round ${round}`).toEqual([1, 21]);
+        const each = how === 'as one' ? [] : sent.map((one) => `${one.length}`);
+        expect(heard).toEqual(['6007 / 300', ...each]);
+        for (const one of sent) expect((await bench.receive(backend)).payload).toEqual(one);
+      }
+      forwarding.closeListener(FRONT);
+      forwarding.closeUpstream(UPSTREAM);
+      forwarding.close();
     });
-    const backend = bench.world.peer(LOCAL);
-    forwarding.attach({
-      ...silent,
-      clientDatagram: (_listener, _src, _local, payload) => {
-        forwarding.sendToBackend(UPSTREAM, undefined, payload);
-      },
-      endTurn: () => forwarding.flush(() => expect.unreachable('nothing fails')),
-    });
-    const socket = { ipv6Only: false, receiveBuffer: 65_536, sendBuffer: 65_536 };
-    expect(forwarding.openListener(FRONT, LOCAL, socket)).toBeUndefined();
-    expect(forwarding.openUpstream(UPSTREAM, backend.address, undefined)).toBeUndefined();
-    bench.connect(OTHER_UPSTREAM, { ...LOCAL, port: forwarding.portOf(FRONT) ?? 0 });
-    const sent = train(20, 300, 7);
-    await bench.turn((ports) =>
-      sent.forEach((one) => ports.sendToBackend(OTHER_UPSTREAM, undefined, one)),
-    );
-    forwarding.turn(1_000);
-    expect(pieces).toEqual([1, 21]);
-    for (const one of sent) expect((await bench.receive(backend)).payload).toEqual(one);
-    forwarding.closeListener(FRONT);
-    forwarding.closeUpstream(UPSTREAM);
-    forwarding.close();
-  });
+  }
 
   for (const [family, anywhere, asked] of [
     ['IPv4', ipv4(0, 0), ipv4(LOOPBACK + 1, 0)],

@@ -13,6 +13,8 @@ import { LoopbackPeer } from '../../test/loopback-peer.ts';
 export const silent: Arrivals = {
   clientDatagram: () => undefined,
   backendDatagram: () => undefined,
+  clientTrain: () => false,
+  backendTrain: () => false,
   refused: () => undefined,
   upstreamWritable: () => undefined,
   listenerWritable: () => undefined,

@@ -6,6 +6,7 @@
  * loop but blocks one. epoll tells the level, so whatever a turn leaves shows in the next.
  */
 import {
+  eachDatagram,
   isUnspecified,
   until,
   type Address,
@@ -170,6 +171,24 @@ export class MmsgDriver implements Ports {
     return this.outbox.fail({ direction: 'to-client', cause: 'error', listener, errno: 'EBADF' });
   }
 
+  trainToBackend(socket: SocketId, payload: Uint8Array, unit: number): void {
+    const line = this.upstreams.get(socket);
+    if (line !== undefined) return this.outbox.train(line, payload, unit, undefined, undefined);
+    return eachDatagram(payload, unit, (one) => this.sendToBackend(socket, undefined, one));
+  }
+
+  trainToClient(
+    listener: ListenerId,
+    dst: Address,
+    from: Address | undefined,
+    payload: Uint8Array,
+    unit: number,
+  ): void {
+    const line = this.listeners.get(listener);
+    if (line !== undefined) return this.outbox.train(line, payload, unit, dst, from);
+    return eachDatagram(payload, unit, (one) => this.sendToClient(listener, dst, from, one));
+  }
+
   watchUpstream(socket: SocketId): void {
     this.watchForRoom(this.upstreams.get(socket));
   }
@@ -262,6 +281,9 @@ export class MmsgDriver implements Ports {
     for (let slot = first; slot < first + count; slot += 1) {
       const local = line.isWildcard ? inbox.local(slot, line.port) : undefined;
       const source = inbox.source(slot);
+      const unit = inbox.unitOf(slot);
+      if (unit > 0 && arrivals.clientTrain(line.id, source, local, inbox.train(slot), unit))
+        continue;
       const datagrams = inbox.countIn(slot);
       for (let place = 0; place < datagrams; place += 1) {
         arrivals.clientDatagram(line.id, source, local, inbox.datagram(slot, place));
@@ -287,6 +309,10 @@ export class MmsgDriver implements Ports {
       return true;
     }
     for (let slot = first; slot < first + count; slot += 1) {
+      const unit = inbox.unitOf(slot);
+      // Where one train is, another may be: it is not rare.
+      if (unit > 0) line.lastCount = MANY_AT_ONCE;
+      if (unit > 0 && arrivals.backendTrain(line.id, inbox.train(slot), unit)) continue;
       const datagrams = inbox.countIn(slot);
       for (let place = 0; place < datagrams; place += 1) {
         arrivals.backendDatagram(line.id, inbox.datagram(slot, place));

@@ -8,11 +8,11 @@
  * datagram is given back as refused, to be sent once more, which tells if it was something else. A train is tried again
  * instead: it may have been refused for being one.
  */
-import type { Address, Errno, SendFailed } from '../../core/index.ts';
+import { eachDatagram, type Address, type Errno, type SendFailed } from '../../core/index.ts';
 import type { Arena } from './arena.ts';
 import { NONE, type Line, type ListenerLine, type UpstreamLine } from './channel.ts';
 import { errnoName, type Libc } from './libc.ts';
-import { Pieces } from './pieces.ts';
+import { Pieces, SEGMENTS, TRAIN_BYTES } from './pieces.ts';
 import { SEND_BATCH_BYTES, SendBatch } from './send-batch.ts';
 
 /** The largest payload of UDP over IPv4 and over IPv6. Known here, so that one too many does not end a run. */
@@ -56,6 +56,28 @@ export class Outbox {
     this.collect(line, undefined, payload, dst, from);
   }
 
+  /** Datagrams of `unit` bytes each, the last perhaps fewer, to a backend, or to `dst` where the line is a listener's. */
+  train(
+    line: Line,
+    payload: Uint8Array,
+    unit: number,
+    dst: Address | undefined,
+    from: Address | undefined,
+  ): void {
+    const { pieces } = this;
+    if (!pieces.isLent(payload)) {
+      return eachDatagram(payload, unit, (one) => this.collect(line, undefined, one, dst, from));
+    }
+    // A kernel may gather more than another takes at once.
+    const most = unit * Math.max(1, Math.min(SEGMENTS, Math.floor(TRAIN_BYTES / unit)));
+    for (let at = 0; at < payload.length; at += most) {
+      if (pieces.isFull) this.transmitAll();
+      const length = Math.min(most, payload.length - at);
+      this.append(line, pieces.addTrain(at, length, unit, dst, from));
+    }
+    return undefined;
+  }
+
   /** A send that failed before it was one, told at the flush like any other. */
   fail(failure: SendFailed): void {
     this.failures.push(failure);
@@ -86,7 +108,12 @@ export class Outbox {
     const { pieces } = this;
     if (line.first !== NONE && pieces.extend(line, header, payload, dst, from)) return;
     if (pieces.isFull) this.transmitAll();
-    const place = pieces.add(header, payload, dst, from);
+    this.append(line, pieces.add(header, payload, dst, from));
+  }
+
+  /** Behind all that waits for the socket. */
+  private append(line: Line, place: number): void {
+    const { pieces } = this;
     if (line.first === NONE) {
       line.first = place;
       this.busy[this.busyCount] = line;

@@ -81,6 +81,32 @@ export class Pieces {
     return place;
   }
 
+  /** Whether a payload is the one that lies in the arena. */
+  isLent(payload: Uint8Array): boolean {
+    return payload === this.arena.lent;
+  }
+
+  /** A piece of a train, of what lies in the arena from `offset` on; its place. There is one. */
+  addTrain(
+    offset: number,
+    length: number,
+    unit: number,
+    dst: Address | undefined,
+    from: Address | undefined,
+  ): number {
+    const place = this.count;
+    this.count += 1;
+    this.sizes[place] = length;
+    this.units[place] = Math.min(unit, length);
+    this.counts[place] = Math.ceil(length / unit);
+    this.next[place] = NONE;
+    this.ats[place] = this.arena.lentAt + offset;
+    this.headers[place] = undefined;
+    this.destinations[place] = dst;
+    this.sources[place] = from;
+    return place;
+  }
+
   /** Whether a datagram became a part of the last piece of `line`: they lie together and are one train. */
   extend(
     line: Channel,

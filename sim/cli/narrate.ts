@@ -86,6 +86,11 @@ function describeOutput(output: Output): string {
     }
     case 'SendToClient':
       return `SendToClient of flow ${output.flow} to ${address(output.dst)}, ${output.payload.length} bytes`;
+    case 'TrainToBackend':
+    case 'TrainToClient': {
+      const size = `${output.payload.length} bytes in datagrams of ${output.unit}`;
+      return `${output.kind} of flow ${output.flow} to ${address(output.dst)}, ${size}`;
+    }
     case 'ArmTimer':
       return `ArmTimer at ${seconds(output.at)}`;
     case 'Metric': {

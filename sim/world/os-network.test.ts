@@ -130,6 +130,8 @@ class TwoHosts {
         note(`client ${formatAddress(src)}${to}: ${String(payload[0])}`);
       },
       backendDatagram: (_, payload) => note(`backend: ${String(payload[0])}`),
+      clientTrain: () => false,
+      backendTrain: () => false,
       refused: () => note('refused'),
       upstreamWritable: () => note('writable'),
       listenerWritable: () => note('writable'),

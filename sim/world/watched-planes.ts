@@ -3,8 +3,15 @@
  * told to the oracles. A machine can be exchanged for another between two inputs: for one restored from its snapshot, say.
  */
 import type { ControlInput, ControlMachine, ControlOutput } from '../../core/control-contract.ts';
-import type { DataMachine, PlaneInput, PlaneOutput, Wake } from '../../core/plane-contract.ts';
-import type { Instant } from '../../core/time.ts';
+import type {
+  DataMachine,
+  PlaneInput,
+  PlaneOutput,
+  PlaneTrain,
+  Wake,
+} from '../../core/plane-contract.ts';
+import { instant, type Instant } from '../../core/time.ts';
+import { eachInput, eachOutput, isTrainOutput } from '../../core/train.ts';
 
 /** Who hears what goes through a watched plane. */
 export interface PlaneWatch<Input, Output> {
@@ -16,10 +23,22 @@ export interface PlaneWatch<Input, Output> {
 export class WatchedData<Machine extends DataMachine> implements DataMachine {
   machine: Machine;
   readonly #watch: PlaneWatch<PlaneInput, PlaneOutput>;
+  /** The datagrams of a train that was taken at once, until their outputs are known: oracles hear of them one by one. */
+  #train: readonly PlaneInput[] = [];
+  #trainAt: Instant = instant(0);
 
   constructor(machine: Machine, watch: PlaneWatch<PlaneInput, PlaneOutput>) {
     this.machine = machine;
     this.#watch = watch;
+  }
+
+  handleTrain(train: PlaneTrain, now: Instant): boolean {
+    if (!this.machine.handleTrain(train, now)) return false;
+    const inputs: PlaneInput[] = [];
+    eachInput(train, (input) => inputs.push(input));
+    this.#train = inputs;
+    this.#trainAt = now;
+    return true;
   }
 
   handleInput(input: PlaneInput, now: Instant): void {
@@ -34,8 +53,24 @@ export class WatchedData<Machine extends DataMachine> implements DataMachine {
 
   pollOutput(): PlaneOutput | undefined {
     const output = this.machine.pollOutput();
-    if (output !== undefined) this.#watch.output(output);
+    if (this.#train.length > 0) this.#tellTrain(output);
+    if (output !== undefined && !isTrainOutput(output)) this.#watch.output(output);
     return output;
+  }
+
+  /** Each datagram of the train with its own part of what became of all. */
+  #tellTrain(output: PlaneOutput | undefined): void {
+    const inputs = this.#train;
+    this.#train = [];
+    const sends: PlaneOutput[] = [];
+    if (output !== undefined && isTrainOutput(output)) {
+      eachOutput(output, (send) => sends.push(send));
+    }
+    for (const [place, input] of inputs.entries()) {
+      this.#watch.input(input, this.#trainAt);
+      const send = sends[place];
+      if (send !== undefined) this.#watch.output(send);
+    }
   }
 
   pollTimeout(): Wake | undefined {

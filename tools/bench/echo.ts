@@ -3,7 +3,7 @@
  * the query comes back with the bit set that makes it an answer. Prints "listening PORT". Usage:
  * echo.js PORT [dns] [offload]
  */
-import { ipv4, listenerId, type Arrivals } from '../../core/index.ts';
+import { ipv4, listenerId, type Arrivals, type Ports } from '../../core/index.ts';
 import { peerDriver } from './peer-driver.ts';
 
 const LISTENER = listenerId(0);
@@ -19,16 +19,21 @@ const [port = '0', ...manners] = process.argv.slice(2);
 const isDns = manners.includes('dns');
 const parent = process.ppid;
 const peer = peerDriver({ offload: manners.includes('offload') });
-const { driver } = peer;
+const driver: Ports & Pick<typeof peer.driver, 'attach' | 'portOf'> = peer.driver;
 
 const echo: Arrivals = {
   clientDatagram: (listener, src, _local, payload) => {
     if (isDns && payload.length > 2) payload[2] = (payload[2] ?? 0) | IS_ANSWER;
     driver.sendToClient(listener, src, undefined, payload);
   },
+  clientTrain: (listener, src, _local, payload, unit) => {
+    driver.trainToClient?.(listener, src, undefined, payload, unit);
+    return driver.trainToClient !== undefined;
+  },
   // What the kernel refused, the load will miss.
   endTurn: () => driver.flush(() => undefined),
   backendDatagram: () => undefined,
+  backendTrain: () => false,
   refused: () => undefined,
   upstreamWritable: () => undefined,
   listenerWritable: () => undefined,

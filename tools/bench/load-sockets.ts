@@ -71,6 +71,8 @@ export class LoadSockets implements Sender {
       backendDatagram: (socket, payload) => this.traffic.reply(serialOf(socket), payload),
       endTurn: () => this.flush(),
       clientDatagram: () => undefined,
+      clientTrain: () => false,
+      backendTrain: () => false,
       refused: () => undefined,
       upstreamWritable: () => undefined,
       listenerWritable: () => undefined,

@@ -240,11 +240,11 @@ export const WORLD_STATE_MUTANTS: readonly Mutant[] = [
   },
   {
     id: 'answers-swallowed',
-    file: 'core/data-plane.ts',
+    file: 'core/translation.ts',
     search:
-      'return this.egress.toClient(listener, listener.id, output.dst, output.from, output.payload);',
+      'return egress.toClient(listener, listener.id, output.dst, output.from, output.payload);',
     replace:
-      'if (now % 9 === 0) return undefined;\n        return this.egress.toClient(listener, listener.id, output.dst, output.from, output.payload);',
+      'if (now % 9 === 0) return undefined;\n        return egress.toClient(listener, listener.id, output.dst, output.from, output.payload);',
     announces: 'one answer in nine goes nowhere',
   },
   {

@@ -20,7 +20,7 @@ const root = join(import.meta.dirname, '../..');
 const files = trackedFiles(root);
 
 /** Measured at 261 kB with comments, half way; a jump past this deserves a look at what came in. */
-const CORE_BYTES_MAX = 580_000;
+const CORE_BYTES_MAX = 600_000;
 
 const checkLinks = linkRule((path) => existsSync(join(root, path)));
 

@@ -5,6 +5,7 @@ import { listenerOf, type SocketId } from '../../../core/brand.ts';
 import type { PlaneInput, PlaneOutput } from '../../../core/plane-contract.ts';
 import type { SendFailed } from '../../../core/ports.ts';
 import { after, instant, type Instant } from '../../../core/time.ts';
+import { isTrainOutput } from '../../../core/train.ts';
 import { OPEN_BACK_OFF } from '../../../core/upstream-sources.ts';
 import type { OfPlane } from '../facts.ts';
 import { expect, flowKey, type Expectation, type Lacks } from './expectation.ts';
@@ -81,7 +82,9 @@ export class PlaneBook {
     this.#closedByTimer = undefined;
   }
 
+  /** Whoever watches a plane is told of the datagrams of a train one by one. */
   output(output: PlaneOutput): void {
+    if (isTrainOutput(output)) return undefined;
     switch (output.kind) {
       case 'OpenUpstream':
       case 'RefuseUpstream':
