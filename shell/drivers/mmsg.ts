@@ -24,6 +24,7 @@ import {
 import { Arena } from './arena.ts';
 import { ListenerLine, UpstreamLine, type Line } from './channel.ts';
 import { BATCH, Inbox, INBOX_BYTES } from './inbox.ts';
+import { LineTable } from './line-table.ts';
 import { inodeOfDescriptor } from './inode.ts';
 import { EPOLLOUT, errnoName, type Libc } from './libc.ts';
 import { Outbox, OUTBOX_BYTES, type TrainFigures } from './outbox.ts';
@@ -55,7 +56,7 @@ export class MmsgDriver implements Ports {
   private onWake = (): void => undefined;
   private dueAt: Instant | undefined;
   private readonly listeners = new Map<ListenerId, ListenerLine>();
-  private readonly upstreams = new Map<SocketId, UpstreamLine>();
+  private readonly upstreams = new LineTable();
   /** What was sent on last. */
   private lastUpstream: UpstreamLine | undefined;
   private lastListener: ListenerLine | undefined;
@@ -138,14 +139,13 @@ export class MmsgDriver implements Ports {
     const fd = this.watched(this.sockets.upstream(backend, source));
     if (fd < 0) return errnoName(fd);
     const line = new UpstreamLine(fd, backend.family, this.largestSegment, id);
-    this.upstreams.set(id, line);
+    this.upstreams.add(line);
     this.lines[fd] = line;
     return undefined;
   }
 
   closeUpstream(socket: SocketId): void {
-    const line = this.upstreams.get(socket);
-    this.upstreams.delete(socket);
+    const line = this.upstreams.take(socket);
     this.closeLine(line);
   }
 
